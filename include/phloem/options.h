@@ -13,10 +13,20 @@
 
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A caller's memory for a text, which is cut to fit and ends in a NUL. Zero-initialised: none is wanted. */
 struct ph_buffer {
     char *text;
     size_t size; /* bytes, the NUL included */
 };
 
+/* Frees a text that a function of the library gave to its caller; NULL is fine. */
+void ph_text_free(char *text);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -14,6 +14,12 @@ extern "C" {
 /* Returns the version of the library at run time, "major.minor.patch"; static. */
 const char *ph_version(void);
 
+/* Counts incompatible changes of the API: functions that were removed, or whose parameters, structs or
+ * meaning changed otherwise than by new members at the end. A program that loads the library at run time
+ * compares the number at that time with that of its header. */
+#define PH_API_VERSION 1
+int ph_api_version(void);
+
 #ifdef __cplusplus
 }
 #endif

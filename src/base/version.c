@@ -5,3 +5,8 @@ const char *ph_version(void)
 {
     return PH_VERSION;
 }
+
+int ph_api_version(void)
+{
+    return PH_API_VERSION;
+}

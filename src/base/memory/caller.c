@@ -1,6 +1,7 @@
 #include "base/memory/caller.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/sizes.h"
@@ -50,4 +51,9 @@ void ph__buffer_set(struct ph_buffer buffer, const char *text)
 {
     if (buffer.text != NULL)
         snprintf(buffer.text, buffer.size, "%s", text);
+}
+
+void ph_text_free(char *text)
+{
+    free(text);
 }

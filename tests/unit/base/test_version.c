@@ -9,6 +9,7 @@ static void version_of_the_build_is_the_version_of_the_header(void **state)
     char text[64];
     snprintf(text, sizeof text, "%d.%d.%d", PH_VERSION_MAJOR, PH_VERSION_MINOR, PH_VERSION_PATCH);
     assert_string_equal(ph_version(), text);
+    assert_int_equal(ph_api_version(), PH_API_VERSION);
 }
 
 int main(void)
