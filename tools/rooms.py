@@ -47,6 +47,7 @@ CROWDED = {"kernel", "model"}  # rooms that grow by a file a thing
 
 PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
     "comm.h": "comm",
+    "memory.h": "base",
     "options.h": "base",
     "status.h": "base",
     "team.h": "base",

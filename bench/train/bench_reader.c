@@ -11,7 +11,7 @@
 #include "data/bench_data.h"
 
 #include "base/thread/clock.h"
-#include "phloem/config.h"
+#include "train/config/job_config.h"
 
 enum { BATCH = 2048, TABLE_ROWS = 10000, NUM_SOURCES = 2 };
 
@@ -51,14 +51,13 @@ static struct ph_config *read_config(void)
 static struct ph_train_summary train(struct bench *bench, const struct ph_config *config,
     const struct ph_encoder *encoder, const struct source *source, size_t round)
 {
-    struct ph_train_job job = {.size = sizeof job};
-    bench_check(ph_config_job(config, &job));
+    struct ph__train_job job = ph__config_job(config);
     struct ph_train_summary summary;
     job.encoder = encoder;
     job.paths.train = source->path;
     job.reading.is_shuffled = source->is_shuffled;
     job.folder = ph__arena_printf(&bench->arena, "%s/%s-%zu", bench->folder, source->name, round);
-    bench_check(ph_train(&job, &summary));
+    bench_check(ph__train(&job, &summary));
     nftw(job.folder, bench_remove, 16, FTW_DEPTH | FTW_PHYS);
     return summary;
 }

@@ -9,24 +9,14 @@
 
 #include "phloem/phloem.h"
 
-/* Trains. The job borrows everything until the training has ended. */
 static ph_status train(const struct ph_config *config, const char *folder)
 {
-    struct ph_train_job job = {.size = sizeof job};
-    PH_TRY(ph_config_job(config, &job));
-    struct ph_encoder *encoder = NULL;
+    const struct ph_train_options options = {.size = sizeof options, .folder = folder};
     struct ph_train_summary summary;
-    if (job.paths.train == NULL)
-        return ph_fail(PH_ERROR_CONFIG, "data.train is missing: name the training data");
-    PH_TRY(ph_encoder_create(ph_config_data(config), &encoder));
-    job.encoder = encoder;
-    job.folder = folder;
-    ph_status status = ph_train(&job, &summary);
-    ph_encoder_destroy(encoder);
-    if (status == PH_OK)
-        fprintf(stderr, "trained %llu steps; model: %s/model.safetensors\n",
-            (unsigned long long)summary.steps, folder);
-    return status;
+    PH_TRY(ph_train_config(config, &options, &summary));
+    fprintf(stderr, "trained %llu steps; model: %s/model.safetensors\n", (unsigned long long)summary.steps,
+        folder);
+    return PH_OK;
 }
 
 static ph_status score(const char *folder, const char *line)

@@ -27,7 +27,16 @@ struct ph_config;
  * data; PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_config_read(
     const char *path, const char *const *sets, size_t num_sets, struct ph_config **config_out);
+/* Reads a config as ph_config_read does, from a text of YAML or JSON in the place of a file; `name` stands
+ * for the file in errors. The text is not needed later. */
+PH_MUST_CHECK ph_status ph_config_from_text(const char *text, const char *name, const char *const *sets,
+    size_t num_sets, struct ph_config **config_out);
 void ph_config_destroy(struct ph_config *config); /* NULL is fine */
+
+/* Gives the schema of settings as JSON: a list of sections {section, help, keys}, whose keys are {key, type,
+ * default, range, help, may_change_on_resume}; `records` of a key holds the keys of its entries. The caller
+ * frees the text with ph_text_free. PH_ERROR_MEMORY. */
+PH_MUST_CHECK ph_status ph_config_schema(char **json_out);
 
 /* Return the keys under "data", for ph_encoder_create, ph_encoder_create_from_dataset and ph_prepare; those
  * under "synth", for ph_synth_write; and those under "model", "train" and "optimizer". */
@@ -41,11 +50,6 @@ const struct ph_optimizer_settings *ph_config_optimizer(const struct ph_config *
  * zero, for the caller to fill in. The caller has set the size. PH_ERROR_USAGE. */
 PH_MUST_CHECK ph_status ph_config_prepare_options(
     const struct ph_config *config, struct ph_prepare_options *options);
-
-/* Fills in a training's job from a config. folder, is_resumed, encoder and all that watches the training
- * become zero, for the caller to fill in. The caller has set the size. paths.train is NULL where the config
- * names no data.train. PH_ERROR_USAGE. */
-PH_MUST_CHECK ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job);
 
 /* Writes a training's config with all defaults filled in (all keys but those under "prepare" and "synth"), as
  * YAML that ph_config_read takes: to a file, which is replaced atomically, or to standard output for "-". The

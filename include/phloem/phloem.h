@@ -9,6 +9,7 @@
 #include "phloem/hub.h"
 #include "phloem/hub_server.h"
 #include "phloem/kernel.h"
+#include "phloem/memory.h"
 #include "phloem/model.h"
 #include "phloem/op.h"
 #include "phloem/options.h"

@@ -73,7 +73,7 @@ struct ph_session_options {
     enum ph_precision precision;
 };
 
-/* Opens a folder that ph_train or phloem train made: encoder.json, model.safetensors and, if present,
+/* Opens a folder that ph_train_config or phloem train made: encoder.json, model.safetensors and, if present,
  * config.yaml (its section model and data.negative_rate), which must agree with the weights' metadata.
  * Everything that calls need is allocated and touched here: a call allocates nothing, makes no thread and
  * wakes none, unless its lists are longer than list_length or its lines longer than 64 KiB, and than any

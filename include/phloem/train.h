@@ -1,6 +1,6 @@
 /* Training: the loop over batches, its measurements, and the folder that holds the outcome.
  *
- * ph_train follows the BARS protocol: after each epoch the validation metric decides. When it did not rise
+ * A training follows the BARS protocol: after each epoch the validation metric decides. When it did not rise
  * the learning rate is cut (schedule "plateau"); after `patience` such epochs in a row training stops, and
  * the best model is kept and restored. Used by one thread at a time. */
 #ifndef PHLOEM_TRAIN_H
@@ -21,6 +21,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct ph_config; /* phloem/config.h */
 
 enum ph_schedule_kind { PH_SCHEDULE_CONSTANT, PH_SCHEDULE_STEP, PH_SCHEDULE_COSINE, PH_SCHEDULE_PLATEAU };
 enum ph_selection { PH_SELECT_AUC, PH_SELECT_LOGLOSS };
@@ -162,9 +164,10 @@ struct ph_train_progress {
     bool is_best;                   /* this evaluation was the best so far */
 };
 
-/* Callbacks of a training, called by ph_train's thread. A status other than PH_OK stops the training with it.
- * Functions may be NULL. */
+/* Callbacks of a training, called by the thread that trains. A status other than PH_OK stops the training
+ * with it. Functions may be NULL. */
 struct ph_train_observer {
+    size_t size; /* sizeof the struct: phloem/options.h */
     void *context;
     ph_status (*on_progress)(void *context, const struct ph_train_progress *progress);
     /* Called when the job fits and is about to write into its folder for the first time; not when a resumed
@@ -172,40 +175,40 @@ struct ph_train_observer {
     ph_status (*on_start)(void *context);
     /* Called with one line, borrowed, that users should know although the training goes on. */
     void (*on_note)(void *context, const char *text);
+    /* Called with true when there is something to save: from then on the program leaves a signal in
+     * *stop_signal. Before, and after a call with false, a signal may end the process at once; a call with
+     * false ends it for a signal that was left but not handled. */
+    void (*on_watch)(void *context, bool is_on);
 };
+
+/* Gives a progress as JSON: its members by name, null for what is unknown, `valid` an object with the metrics
+ * of the first task, or null. The caller frees the text with ph_text_free. PH_ERROR_MEMORY. */
+PH_MUST_CHECK ph_status ph_train_progress_json(const struct ph_train_progress *progress, char **text_out);
 
 /* Buffers for the first bad row of each file: its place and the reason; "": there is none. */
 struct ph_first_bad_rows {
     struct ph_buffer train, valid, test;
 };
 
-/* A training to run; ph_config_job of phloem/config.h fills one in from a config. Pointers are borrowed. */
-struct ph_train_job {
-    size_t size; /* sizeof the struct: phloem/options.h */
-    struct ph_run_settings run;
-    const struct ph_model_settings *model;
-    const struct ph_train_settings *train;
-    const struct ph_optimizer_settings *optimizer;
-    const struct ph_parallel_settings *parallel; /* NULL only if comm is NULL */
-    /* NULL: this process alone; otherwise all its ranks train together, with equal jobs: an error of ph_train
-     * on one of them is an error on all, and comm is unusable afterwards. */
-    struct ph_comm *comm;
-    const struct ph_encoder *encoder;
-    struct ph_data_paths paths; /* valid and test may be NULL */
-    /* For the training rows; max_bad_rows for each split. Predictions are corrected for negative_rate
-     * wherever the model scores: docs/ONLINE.md. */
-    struct ph_reading reading;
-    const struct ph_dataset *train_dataset, *valid_dataset,
-        *test_dataset;                        /* NULL, or used in the place of a path */
-    const char *folder;                       /* made if missing; gets the files below */
-    bool is_resumed;                          /* set to continue in a folder that is not empty */
+/* Options for ph_train_config. Pointers are borrowed during the call. */
+struct ph_train_options {
+    size_t size;        /* sizeof the struct: phloem/options.h */
+    const char *folder; /* made if missing; gets the files below */
+    bool is_resumed;    /* set to continue in a folder that is not empty */
+    /* NULL, or used in the place of data.train, data.valid and data.test. A training that is resumed needs
+     * the same rows: it compares files, but cannot compare datasets. */
+    const struct ph_dataset *train_dataset, *valid_dataset, *test_dataset;
     const struct ph_train_observer *observer; /* NULL: none */
-    const struct ph_reducer *reducer;         /* for several ranks with PH_SYNC_HUB; NULL: none */
+    const volatile int *stop_signal;          /* NULL, or set by a signal handler: SIGINT or SIGTERM */
+    /* NULL: this process alone; otherwise all its ranks train together, with equal configs: an error on one
+     * of them is an error on all, and comm is unusable afterwards. */
+    struct ph_comm *comm;
+    const struct ph_reducer *reducer; /* for several ranks with parallel.sync hub; NULL: none */
     const char
-        *profile_path; /* NULL: no profile; otherwise gets rank 0's table at the end; "-": standard output */
-    const char *trace_path;          /* NULL: no trace; either all ranks want one or none */
-    const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
+        *profile_path;      /* NULL: none; otherwise gets rank 0's table of operators; "-": standard output */
+    const char *trace_path; /* NULL: no trace; either all ranks want one or none */
     struct ph_first_bad_rows first_bad_rows;
+    char **summary_json; /* NULL, or gets the text of summary.json, on rank 0; freed with ph_text_free */
 };
 
 /* Peak anonymous memory of the process is promised to stay within baseline + parameters + slots + plan +
@@ -255,37 +258,31 @@ struct ph_train_summary {
     enum ph_train_end ended_by;
 };
 
-/* Checks that a training may begin or resume in the folder, which is made when it is missing.
- * has_checkpoint_out: there is a checkpoint to resume from, and `encoder` of the job must then be that of the
- * folder's encoder.json. A folder of a training that was stopped before its first checkpoint begins anew.
- * Errors: PH_ERROR_USAGE for a folder that is not empty unless is_resumed, PH_ERROR_CHECKPOINT for one that
- * holds no training that could be resumed, PH_ERROR_DISK. */
-PH_MUST_CHECK ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out);
-
-/* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line
- * for each report and evaluation, written as training runs), checkpoints/ (docs/RESUME.md) and summary.json;
- * with train.report a report.html, which a process that is stopped or fails leaves as well, and with
- * train.tensorboard event files. The first two are all that ph_session_open needs, and phloem eval, predict
- * and export. phloem train --resume and inspect also need a config.yaml beside them: the caller writes it,
- * from on_start, with ph_config_write.
+/* Trains by a config, and leaves in the folder: config.yaml, model.safetensors (the best model),
+ * encoder.json, metrics.jsonl (a line for each report and evaluation, written as training runs), checkpoints/
+ * (docs/RESUME.md) and summary.json; with train.report a report.html, which a process that is stopped or
+ * fails leaves as well, and with train.tensorboard event files. ph_session_open opens the folder, and so do
+ * the verbs of the program phloem.
  *
  * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest valid one, and
- * ends in the same bits as if it had not been stopped. These may differ from the job that was stopped:
+ * ends in the same bits as if it had not been stopped. These may differ from the training that was stopped:
  * threads, observer, num_prefetched, report and checkpoint settings; the paths, of the same files byte for
  * byte, text or prepared as they were, where valid may neither appear nor disappear; patience (0: without
  * end) and max_bad_rows upwards; epochs and max_steps, but not below the checkpoint's, and max_steps not at
- * all where the cosine schedule ends with it. docs/RESUME.md has the whole list. Other settings that differ
- * are PH_ERROR_CHECKPOINT, naming one. A training that has nothing left to do leaves its folder unchanged.
+ * all where the cosine schedule ends with it. docs/RESUME.md has the whole list. A training that has nothing
+ * left to do leaves its folder unchanged; one that was stopped before its first checkpoint begins anew.
  *
- * Errors: those of ph_train_check_folder; PH_ERROR_USAGE while another training works in the folder;
- * PH_ERROR_MEMORY before the first step when the job cannot fit, with the sum; PH_ERROR_DATA for the data,
- * also for files of train or valid that have changed since the training was begun, and for a label that is
- * blank in every training row; PH_ERROR_DIVERGED for losses, weights or scores that are not finite (policy
- * "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid, or it is of another job; PH_ERROR_CONFIG for
- * settings that contradict one another, that the checkpoint rules out, or that are not the same on all ranks;
- * PH_ERROR_DISK; PH_ERROR_INTERRUPTED and PH_ERROR_TERMINATED after *stop_signal: once a checkpoint is saved
- * or, before the first step, at once. The last good checkpoint survives them all. */
-PH_MUST_CHECK ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out);
+ * Errors: PH_ERROR_USAGE for a folder that is not empty unless is_resumed, or while another training works in
+ * it; those of ph_encoder_create; PH_ERROR_MEMORY before the first step when the training cannot fit, with
+ * the sum; PH_ERROR_DATA for the data, also for files of train or valid that have changed since the training
+ * was begun, and for a label that is blank in every training row; PH_ERROR_DIVERGED for losses, weights or
+ * scores that are not finite (policy "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid, or it is of
+ * another training; PH_ERROR_CONFIG without data.train, for settings that contradict one another, that differ
+ * from those in the folder though they may not change, or that are not the same on all ranks; PH_ERROR_DISK;
+ * PH_ERROR_INTERRUPTED and PH_ERROR_TERMINATED after *stop_signal: once a checkpoint is saved or, before the
+ * first step, at once. The last good checkpoint survives them all. summary_out may be NULL. */
+PH_MUST_CHECK ph_status ph_train_config(const struct ph_config *config,
+    const struct ph_train_options *options, struct ph_train_summary *summary_out);
 
 #ifdef __cplusplus
 }

@@ -54,7 +54,7 @@ static void take_over(int number, void (*handler)(int))
 
 const volatile int *cli_stop_signal(void)
 {
-    cli_stop_signal_watch(true);
+    cli_stop_signal_watch(NULL, true);
     return cli_stop_signal_place();
 }
 
@@ -64,8 +64,9 @@ const volatile int *cli_stop_signal_place(void)
     return &stop_signal;
 }
 
-void cli_stop_signal_watch(bool is_on)
+void cli_stop_signal_watch(void *context, bool is_on)
 {
+    (void)context;
     if (is_on) {
         take_over(SIGINT, remember_signal);
         take_over(SIGTERM, remember_signal);

@@ -13,10 +13,11 @@ const volatile int *cli_stop_signal(void);
  * the signal, unless it has ended by itself, with the signal's exit code. */
 const volatile int *cli_stop_signal_soon(void);
 
-/* Split cli_stop_signal() in two, for struct ph__signals: the variable that signals are stored in, and
- * whether they are stored. Once they no longer are, they end the program at once, also a stored one. */
+/* Split cli_stop_signal() in two, for trainings: the variable that signals are stored in, and whether they
+ * are stored, for on_watch of struct ph_train_observer. Once they no longer are, they end the program at
+ * once, also a stored one. */
 const volatile int *cli_stop_signal_place(void);
-void cli_stop_signal_watch(bool is_on);
+void cli_stop_signal_watch(void *context, bool is_on);
 
 /* Lets SIGINT and SIGTERM remove `path`.tmp, the half-written file `path`, before they end the program as
  * usual. */

@@ -6,7 +6,7 @@
 #include "data/data_options.h"
 #include "model/model_options.h"
 
-/* Source of a folder's model settings: DIR/config.yaml or, without one, as ph_train leaves it, the metadata
+/* Source of a folder's model settings: DIR/config.yaml or, without one, as ph__train leaves it, the metadata
  * of DIR/model.safetensors. For ph__config_read. */
 struct ph__model_origin {
     const char *config_path; /* NULL: none */

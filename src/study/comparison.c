@@ -190,17 +190,16 @@ static ph_status train(struct ph__comparison *comparison, const struct ph__compa
     struct ph__compared *row, size_t seed)
 {
     struct ph__compared_run *run = &row->runs[seed];
-    const struct ph_train_observer observer = {.context = watcher->context, .on_note = watcher->on_note};
-    const struct ph__config_run training = {
-        .config = row->config,
+    const struct ph_train_options options = {
+        .size = sizeof options,
         .folder = run->folder,
         .is_resumed = true,
-        .observer = &observer,
-        .signals = watcher->signals,
+        .observer = &watcher->observer,
+        .stop_signal = watcher->stop_signal,
     };
     row->config->run.seed = (uint64_t)comparison->seeds[seed];
     ph__memory_reset_peak_rss();
-    ph_status status = ph__config_run(&training, &run->summary);
+    ph_status status = ph_train_config(row->config, &options, &run->summary);
     if (status == PH_OK)
         return find_finished(comparison, run);
     return ph__is_stop_status(status) ? status : note_failure(comparison, run, status);

@@ -7,8 +7,8 @@
 #ifndef PH_STUDY_COMPARISON_H
 #define PH_STUDY_COMPARISON_H
 
+#include "train/config/job_config.h"
 #include "train/config/run_key.h"
-#include "train/ranks/config_run.h"
 
 enum ph__run_state { PH_RUN_WAITING, PH_RUN_FINISHED, PH_RUN_FAILED };
 
@@ -60,8 +60,8 @@ struct ph__comparison_watcher {
     void *context;
     /* Called when a run has ended. */
     void (*on_run)(void *context, const struct ph__comparison *comparison, size_t row, size_t seed);
-    void (*on_note)(void *context, const char *text);
-    struct ph__signals signals;
+    struct ph_train_observer observer; /* of each training */
+    const volatile int *stop_signal;   /* of each training */
 };
 
 /* Reads all configs, so that errors show before anything runs. Errors: those of ph_config_read;

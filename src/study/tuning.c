@@ -263,20 +263,19 @@ static ph_status explain(ph_status status, bool has_checkpoint, const char *fold
 static ph_status train(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher,
     struct ph_config *config, const char *run, struct ph_train_summary *summary_out)
 {
-    const struct ph_train_observer observer = {.context = watcher->context, .on_note = watcher->on_note};
-    const struct ph__config_run training = {
-        .config = config,
+    const struct ph_train_options options = {
+        .size = sizeof options,
         .folder = ph__arena_printf(&tuning->arena, "%s/trials/%s", tuning->plan->folder, run),
         .is_resumed = true,
-        .observer = &observer,
-        .signals = watcher->signals,
+        .observer = &watcher->observer,
+        .stop_signal = watcher->stop_signal,
     };
     bool has_checkpoint;
-    if (training.folder == NULL)
+    if (options.folder == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(ph_train_check_folder(training.folder, training.is_resumed, &has_checkpoint));
+    PH_TRY(ph__train_check_folder(options.folder, options.is_resumed, &has_checkpoint));
     ph__memory_reset_peak_rss();
-    return explain(ph__config_run(&training, summary_out), has_checkpoint, training.folder);
+    return explain(ph_train_config(config, &options, summary_out), has_checkpoint, options.folder);
 }
 
 static ph_status train_candidate(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher,

@@ -15,7 +15,7 @@
 #include "base/format/text_table.h"
 #include "study/candidate.h"
 #include "study/tune_journal.h"
-#include "train/ranks/config_run.h"
+#include "train/config/job_config.h"
 
 struct ph__trial {
     uint64_t index;          /* of the candidate */
@@ -58,8 +58,8 @@ struct ph__tuning_watcher {
     /* Called when a step has ended, in this process or (is_of_before) in an earlier one. */
     void (*on_step)(void *context, const struct ph__trial *trial, int64_t seed,
         const struct ph__tune_step *step, bool is_of_before);
-    void (*on_note)(void *context, const char *text);
-    struct ph__signals signals;
+    struct ph_train_observer observer; /* of each training */
+    const volatile int *stop_signal;   /* of each training */
 };
 
 /* ---- order of trials ---- */
@@ -88,7 +88,7 @@ void ph__tuning_fini(struct ph__tuning *tuning);
 /* Trains until the search is done or out of time; called once a search. A candidate that diverges, or whose
  * settings contradict one another, drops out, and the search goes on, unless the config as it is fails before
  * it has finished a rung. Other failures end the search and are not recorded, so that a further process tries
- * again: errors of ph__config_run, and PH_ERROR_CHECKPOINT for a run's folder that is ahead of the journal.
+ * again: errors of ph_train_config, and PH_ERROR_CHECKPOINT for a run's folder that is ahead of the journal.
  * PH_ERROR_INTERRUPTED, PH_ERROR_TERMINATED: a further process goes on. */
 ph_status ph__tuning_run(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher);
 

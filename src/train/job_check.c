@@ -18,7 +18,7 @@ ph_status ph__fail_stopped_early(ph_status status)
 /* ---- settings ---- */
 
 /* Checks that an online job can be measured progressively: rows in order, seen once, and none left out. */
-static ph_status check_online(const struct ph_train_job *job)
+static ph_status check_online(const struct ph__train_job *job)
 {
     const struct ph_train_settings *train = job->train;
     if (!train->progressive)
@@ -39,7 +39,7 @@ static ph_status check_online(const struct ph_train_job *job)
 }
 
 /* Checks that several ranks can read the rows: only one process can read a pipe, and only once. */
-static ph_status check_ranks_can_read(const struct ph_train_job *job)
+static ph_status check_ranks_can_read(const struct ph__train_job *job)
 {
     const struct {
         const char *key;
@@ -56,7 +56,7 @@ static ph_status check_ranks_can_read(const struct ph_train_job *job)
     return PH_OK;
 }
 
-ph_status ph__train_job_check(const struct ph_train_job *job)
+ph_status ph__train_job_check(const struct ph__train_job *job)
 {
     const struct ph_train_settings *train = job->train;
     if (!ph__job_rows_exist(ph__job_train(job)))
@@ -150,7 +150,7 @@ ph_status ph__label_check_end(
         ph__file_is_pipe(place) ? ph__pipe_name(place) : place, column->name, column->from);
 }
 
-static ph_status read_labels(struct ph__label_check *check, const struct ph_train_job *job,
+static ph_status read_labels(struct ph__label_check *check, const struct ph__train_job *job,
     struct ph_batches *batches, const struct ph__meanwhile *meanwhile)
 {
     while (check->num_unknown > 0) {
@@ -167,7 +167,7 @@ static ph_status read_labels(struct ph__label_check *check, const struct ph_trai
     return PH_OK;
 }
 
-ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph__meanwhile *meanwhile)
+ph_status ph__label_check_look(const struct ph__train_job *job, const struct ph__meanwhile *meanwhile)
 {
     const struct ph_batches_options options = {.size = sizeof options,
         .batch_size = (size_t)job->train->batch_size,

@@ -5,7 +5,7 @@
 #include "train/job_rows.h"
 
 /* PH_ERROR_CONFIG when the job's settings are invalid, or do not fit its data or its ranks. */
-ph_status ph__train_job_check(const struct ph_train_job *job);
+ph_status ph__train_job_check(const struct ph__train_job *job);
 
 /* Reports that a signal ended the training before its first step; returns the signal's status. */
 ph_status ph__fail_stopped_early(ph_status status);
@@ -28,6 +28,6 @@ ph_status ph__label_check_end(
 
 /* Reads the job's training rows until each label has a value, mostly within the first batch. Rows that can be
  * read only once are left to the training's own pass. */
-ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph__meanwhile *meanwhile);
+ph_status ph__label_check_look(const struct ph__train_job *job, const struct ph__meanwhile *meanwhile);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/file/file.h"
 #include "data/batch/batches.h"
 #include "data/source/input_file.h"
-#include "phloem/train.h"
+#include "train/job.h"
 
 /* path and dataset NULL: the job lacks the split. */
 struct ph__job_rows {
@@ -14,17 +14,17 @@ struct ph__job_rows {
     struct ph__fingerprint *fingerprint; /* of the path's files, updated while they are read; NULL: none */
 };
 
-static inline struct ph__job_rows ph__job_train(const struct ph_train_job *job)
+static inline struct ph__job_rows ph__job_train(const struct ph__train_job *job)
 {
     return (struct ph__job_rows){.path = job->paths.train, .dataset = job->train_dataset};
 }
 
-static inline struct ph__job_rows ph__job_valid(const struct ph_train_job *job)
+static inline struct ph__job_rows ph__job_valid(const struct ph__train_job *job)
 {
     return (struct ph__job_rows){.path = job->paths.valid, .dataset = job->valid_dataset};
 }
 
-static inline struct ph__job_rows ph__job_test(const struct ph_train_job *job)
+static inline struct ph__job_rows ph__job_test(const struct ph__train_job *job)
 {
     return (struct ph__job_rows){.path = job->paths.test, .dataset = job->test_dataset};
 }

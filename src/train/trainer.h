@@ -4,7 +4,6 @@
 #define PH_TRAIN_TRAINER_H
 
 #include "base/memory/arena.h"
-#include "phloem/train.h"
 #include "serve/scorer.h"
 #include "train/config/schedule.h"
 #include "train/config/training_program.h"
@@ -12,6 +11,7 @@
 #include "train/folder/metrics_file.h"
 #include "train/folder/run_statistics.h"
 #include "train/folder/summary.h"
+#include "train/job.h"
 #include "train/job_check.h"
 #include "train/loop/micro_batch.h"
 #include "train/measure/evaluate.h"
@@ -43,7 +43,7 @@ struct ph__state_snapshot { /* zero-initialised is empty */
 };
 
 struct ph__trainer {
-    const struct ph_train_job *job;
+    const struct ph__train_job *job;
     struct ph__ranks ranks;
     struct ph_model_features features;
     struct ph_backend *backend;

@@ -34,7 +34,7 @@ static const char *edited_file(const struct file *checkpoint, const uint8_t *dat
 
 static void go_on(const struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     const struct ph_batches_options options = {.size = sizeof options,
         .batch_size = (size_t)job->train->batch_size,
         .reading.is_shuffled = job->reading.is_shuffled,
@@ -53,7 +53,7 @@ static void go_on(const struct ph__trainer *trainer)
 static struct ph__trainer *make_trainer(struct file *checkpoint)
 {
     static struct fuzz_run run;
-    static struct ph_train_job job;
+    static struct ph__train_job job;
     struct ph__trainer *trainer = NULL;
     char path[64];
     fuzz_run_init(&run, "lr");

@@ -29,7 +29,7 @@ static ph_status train(struct ph_comm *comm, const struct together *together, do
     ph_status status = rank_job_init(&job, comm, together->folder, together->out, together->plan,
         together->variant->num_sets, together->variant->sets);
     if (status == PH_OK)
-        status = ph_train(&job.job, &summary);
+        status = ph__train(&job.job, &summary);
     memcpy(losses, job.losses, sizeof job.losses);
     rank_job_fini(&job);
     return status;

@@ -83,8 +83,7 @@ ph_status rank_job_init(struct rank_job *job, struct ph_comm *comm, const char *
     *job = (struct rank_job){.observer = {.context = job, .on_progress = note_loss}};
     PH_TRY(read_config(job, folder, plan, num_sets, sets));
     PH_TRY(ph_encoder_create(ph_config_data(job->config), &job->encoder));
-    job->job.size = sizeof job->job;
-    PH_TRY(ph_config_job(job->config, &job->job));
+    job->job = ph__config_job(job->config);
     job->job.encoder = job->encoder;
     job->job.comm = comm;
     job->job.folder = out;

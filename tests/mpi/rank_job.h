@@ -3,7 +3,7 @@
 #ifndef PH_TEST_RANK_JOB_H
 #define PH_TEST_RANK_JOB_H
 
-#include "phloem/config.h"
+#include "train/config/job_config.h"
 
 enum { RANK_JOB_STEPS = 20, RANK_JOB_BATCH = 100, RANK_JOB_TABLES = 7 };
 
@@ -22,7 +22,7 @@ struct rank_job {
     struct ph_config *config;
     struct ph_encoder *encoder;
     struct ph_train_observer observer;
-    struct ph_train_job job;
+    struct ph__train_job job;
     double losses[RANK_JOB_STEPS]; /* of the global batches of all steps that were taken */
 };
 

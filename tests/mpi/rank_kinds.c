@@ -96,7 +96,7 @@ static ph_status train(
     struct rank_job job;
     ph_status status = rank_job_init(&job, comm, folder, out, plan, 0, NULL);
     if (status == PH_OK)
-        status = ph_train(&job.job, &summary);
+        status = ph__train(&job.job, &summary);
     if (status == PH_OK) {
         memcpy(outcome->losses, job.losses, sizeof outcome->losses);
         memcpy(outcome->sha256, summary.checkpoint_sha256, sizeof outcome->sha256);

@@ -66,7 +66,7 @@ static ph_status save_run(struct ph_comm *comm, const char *folder, const char *
     struct rank_job job;
     ph_status status = init_job(&job, comm, folder, run, plan);
     if (status == PH_OK)
-        status = ph_train(&job.job, &summary);
+        status = ph__train(&job.job, &summary);
     rank_job_fini(&job);
     return status;
 }

@@ -171,12 +171,12 @@ static ph_status share_plan(const struct steps *steps, const struct step_case *o
 }
 
 static ph_status train(
-    struct steps *steps, const struct step_case *of, struct ph_train_job *job, double *theory)
+    struct steps *steps, const struct step_case *of, struct ph__train_job *job, double *theory)
 {
     struct ph_train_summary summary;
     uint64_t sums[PH_TRAFFIC_COUNT];
     const struct counts before = count_so_far(steps);
-    PH_TRY(ph_train(job, &summary));
+    PH_TRY(ph__train(job, &summary));
     struct counts counted = count_so_far(steps);
     subtract(&counted, &before);
     PH_TRY(step_theory(job, &steps->topology, theory));
@@ -191,8 +191,7 @@ static ph_status train_by_config(struct steps *steps, const struct step_case *of
 {
     char folder[4096];
     struct ph_encoder *encoder;
-    struct ph_train_job job = {.size = sizeof job};
-    PH_TRY(ph_config_job(config, &job));
+    struct ph__train_job job = ph__config_job(config);
     snprintf(
         folder, sizeof folder, "%s/%s_%s_%s", steps->folder, of->model, of->kind, ph__wire_name(of->wire));
     PH_TRY(ph_encoder_create(ph_config_data(config), &encoder));

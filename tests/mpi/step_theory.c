@@ -8,7 +8,7 @@
 #include "train/config/table_facts.h"
 
 struct theory {
-    const struct ph_train_job *job;
+    const struct ph__train_job *job;
     const struct ph__topology *topology;
     struct ph__table_list list;
     struct ph__plan plan;
@@ -132,7 +132,7 @@ static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
 
 static ph_status add_steps(struct theory *theory)
 {
-    const struct ph_train_job *job = theory->job;
+    const struct ph__train_job *job = theory->job;
     const struct ph_batches_options options = {
         .size = sizeof options, .batch_size = (size_t)job->train->batch_size};
     struct ph_batches *batches;
@@ -150,7 +150,7 @@ static ph_status add_steps(struct theory *theory)
     return status;
 }
 
-ph_status step_theory(const struct ph_train_job *job, const struct ph__topology *topology, double *bytes_out)
+ph_status step_theory(const struct ph__train_job *job, const struct ph__topology *topology, double *bytes_out)
 {
     struct theory theory = {.job = job, .topology = topology, .bytes = bytes_out};
     memset(bytes_out, 0, PH_TRAFFIC_COUNT * topology->world_size * topology->world_size * sizeof *bytes_out);

@@ -97,7 +97,7 @@ static void train_ten_steps(struct ph_workspace *workspace, const char *model, b
     }
 }
 
-static void check_model(const struct ph_train_job *job, const char *model)
+static void check_model(const struct ph__train_job *job, const char *model)
 {
     const struct ph_table_slice slices[NUM_SPARSE] = {
         {"C1", table_rows[0]}, {"C2", table_rows[1]}, {"C3", table_rows[2]}};
@@ -139,8 +139,7 @@ static void losses_of_lr_are_those_of_numpy(void **state)
         .rule.momentum = 0.9,
         .embedding_learning_rate_factor = 1,
         .embedding_scope = PH_SCOPE_WHOLE};
-    const struct ph_train_job job = {
-        .size = sizeof job, .model = &model, .train = &train, .optimizer = &optimizer};
+    const struct ph__train_job job = {.model = &model, .train = &train, .optimizer = &optimizer};
     check_model(&job, "lr");
 }
 
@@ -162,8 +161,7 @@ static void losses_of_dnn_are_those_of_numpy(void **state)
         .embedding_learning_rate_factor = 1,
         .embedding_l2 = 0.05,
         .embedding_scope = PH_SCOPE_WHOLE};
-    const struct ph_train_job job = {
-        .size = sizeof job, .model = &model, .train = &train, .optimizer = &optimizer};
+    const struct ph__train_job job = {.model = &model, .train = &train, .optimizer = &optimizer};
     check_model(&job, "dnn");
 }
 

@@ -144,7 +144,7 @@ near layers.csv 1e-2
 succeeds eval run --precision bf16
 fails 2 "--precision 'fp16' must be one of fp32 bf16" predict run data/test.tsv --out two.csv --precision fp16
 
-# A folder without config.yaml, as ph_train leaves it: the weights say themselves what they are.
+# A folder without config.yaml: the weights say themselves what they are.
 cp -R run bare
 rm bare/config.yaml
 succeeds predict bare data/test.tsv --out bare.csv

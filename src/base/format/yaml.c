@@ -277,9 +277,15 @@ ph_status ph__yaml_read(
     char *text = NULL;
     size_t size = 0;
     PH_TRY(read_text(arena, path, &text, &size));
-    struct parsing parsing = {.arena = arena, .path = path, .text = text, .text_bytes = size};
+    return ph__yaml_parse(arena, path, text, size, nodes_out, num_nodes_out);
+}
+
+ph_status ph__yaml_parse(struct ph__arena *arena, const char *name, const char *text, size_t size,
+    struct ph__yaml_node **nodes_out, size_t *num_nodes_out)
+{
+    struct parsing parsing = {.arena = arena, .path = name, .text = text, .text_bytes = size};
     if (yaml_parser_initialize(&parsing.parser) != 1)
-        return ph__out_of_memory("%s: a config", path);
+        return ph__out_of_memory("%s: a config", name);
     yaml_parser_set_input_string(&parsing.parser, (const unsigned char *)text, size);
     ph_status status = parse_stream(&parsing);
     if (status == PH_OK)

@@ -37,4 +37,8 @@ struct ph__yaml_node {
 ph_status ph__yaml_read(
     struct ph__arena *arena, const char *path, struct ph__yaml_node **nodes_out, size_t *num_nodes_out);
 
+/* Reads the nodes of a text, which the arena or its owner keeps; `name` stands for the path in errors. */
+ph_status ph__yaml_parse(struct ph__arena *arena, const char *name, const char *text, size_t size,
+    struct ph__yaml_node **nodes_out, size_t *num_nodes_out);
+
 #endif

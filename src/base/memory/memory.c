@@ -9,11 +9,15 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/memory/caller.h"
+#include "phloem/memory.h"
 
 #define HUGE_BYTES ((size_t)2 << 20)
 
@@ -48,12 +52,34 @@ static void *map_huge(size_t size)
     return start + before;
 }
 
+/* ---- hooks ---- */
+
+static struct ph_memory_hooks hooks; /* of the process; allocate is NULL: none */
+static atomic_size_t num_in_use;     /* allocations that were not freed yet */
+
+ph_status ph_memory_set_hooks(const struct ph_memory_hooks *given)
+{
+    struct ph_memory_hooks own;
+    PH_TRY(ph__options_copy(&own, sizeof own, given, "ph_memory_hooks"));
+    if ((own.allocate == NULL) != (own.release == NULL) || (given != NULL && own.allocate == NULL))
+        return ph_fail(PH_ERROR_USAGE, "struct ph_memory_hooks: set both allocate and release");
+    if (atomic_load(&num_in_use) > 0)
+        return ph_fail(PH_ERROR_USAGE,
+            "memory hooks cannot change while memory is in use: set them before anything is created");
+    hooks = own;
+    return PH_OK;
+}
+
+/* ---- memory ---- */
+
 ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out)
 {
     if (size > SIZE_MAX / 2)
         return ph__out_of_memory("cannot allocate %zu bytes for %s", size, what);
     void *pointer = NULL;
-    if (size >= HUGE_BYTES) {
+    if (hooks.allocate != NULL) {
+        pointer = hooks.allocate(hooks.context, size > 0 ? size : 1);
+    } else if (size >= HUGE_BYTES) {
         pointer = map_huge(size);
     } else {
         size_t bytes = ph__size_align(size > 0 ? size : 1);
@@ -63,6 +89,7 @@ ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out)
     }
     if (pointer == NULL)
         return ph__out_of_memory("cannot allocate %zu bytes for %s", size, what);
+    atomic_fetch_add(&num_in_use, 1);
     *pointer_out = pointer;
     return PH_OK;
 }
@@ -71,7 +98,10 @@ void ph__memory_free(void *pointer, size_t size)
 {
     if (pointer == NULL)
         return;
-    if (size >= HUGE_BYTES)
+    atomic_fetch_sub(&num_in_use, 1);
+    if (hooks.release != NULL)
+        hooks.release(hooks.context, pointer, size > 0 ? size : 1);
+    else if (size >= HUGE_BYTES)
         munmap(pointer, round_up_to_huge(size));
     else
         free(pointer);

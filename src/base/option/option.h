@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/file/stream.h"
+#include "base/format/json.h"
 #include "base/memory/arena.h"
 #include "phloem/status.h"
 
@@ -135,6 +136,10 @@ struct ph__section {
 ph_status ph__config_read(const char *path, const char *const *sets, size_t num_sets,
     const struct ph__section *sections, size_t num_sections, struct ph__arena *arena);
 
+/* Fills every section as above, from the text of a file in the place of the file. */
+ph_status ph__config_read_text(const char *name, const char *text, const char *const *sets, size_t num_sets,
+    const struct ph__section *sections, size_t num_sections, struct ph__arena *arena);
+
 /* Fills some sections from a file, as above; ignores keys of the file that lie in none of them. */
 ph_status ph__config_read_sections(
     const char *path, const struct ph__section *sections, size_t num_sections, struct ph__arena *arena);
@@ -179,6 +184,10 @@ static inline bool ph__key_is_selected(
  * (--help). */
 ph_status ph__config_describe(struct ph__writer *writer, const struct ph__option_table *const *tables,
     size_t num_tables, bool is_markdown);
+
+/* Adds a table's schema to a list: {section, help, keys: [{key, type, default, range, help,
+ * may_change_on_resume}]}, with `records` in a key whose values are mappings. PH_ERROR_MEMORY. */
+ph_status ph__config_schema_add(struct ph__json *list, const struct ph__option_table *table);
 
 /* Returns the known word nearest to `word` by edit distance, or NULL when none is near enough. */
 const char *ph__nearest_word(const char *word, const char *const *known, size_t num_known);

@@ -252,3 +252,44 @@ ph_status ph__config_describe(struct ph__writer *writer, const struct ph__option
     ph__arena_fini(&arena);
     return status;
 }
+
+/* ---- the schema as JSON ---- */
+
+static ph_status add_keys(struct ph__json *table_json, const struct ph__option_table *table, unsigned traits,
+    struct ph__arena *arena)
+{
+    struct ph__json *keys = ph__json_array();
+    ph__json_set(table_json, "keys", keys);
+    for (size_t i = 0; i < table->num_options; i++) {
+        const struct ph__option *option = &table->options[i];
+        const char *range = range_name(option, arena);
+        struct ph__json *key = ph__json_object();
+        ph__json_append(keys, key);
+        if (range == NULL)
+            return PH_ERROR_MEMORY;
+        ph__json_set_text(key, "key", option->key);
+        ph__json_set_text(key, "type", type_name(option->type));
+        ph__json_set_text(key, "default", option->default_text);
+        ph__json_set_text(key, "range", range);
+        ph__json_set_text(key, "help", option->help);
+        ph__json_set_bool(key, "may_change_on_resume", ((traits | option->traits) & PH_KEY_MAY_CHANGE) != 0);
+        if (option->type == PH_OPTION_RECORDS) {
+            struct ph__json *records = ph__json_object();
+            ph__json_set(key, "records", records);
+            PH_TRY(add_keys(records, option->records, traits | option->traits, arena));
+        }
+    }
+    return PH_OK;
+}
+
+ph_status ph__config_schema_add(struct ph__json *list, const struct ph__option_table *table)
+{
+    struct ph__arena arena = {0};
+    struct ph__json *table_json = ph__json_object();
+    ph__json_append(list, table_json);
+    ph__json_set_text(table_json, "section", table->section);
+    ph__json_set_text(table_json, "help", table->help);
+    const ph_status status = add_keys(table_json, table, table->traits, &arena);
+    ph__arena_fini(&arena);
+    return status;
+}

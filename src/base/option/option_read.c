@@ -209,11 +209,15 @@ static ph_status read_node(const struct ph__config_reading *reading, const struc
     return status == PH_OK ? PH_OK : ph__config_fail_reason(reading, node->key, status);
 }
 
-static ph_status read_file(struct ph__config_reading *reading, const char *path)
+/* Reads the file, or its text where it is given. */
+static ph_status read_file(struct ph__config_reading *reading, const char *path, const char *text)
 {
     struct ph__yaml_node *nodes = NULL;
     size_t num_nodes = 0;
-    PH_TRY(ph__yaml_read(reading->arena, path, &nodes, &num_nodes));
+    if (text != NULL)
+        PH_TRY(ph__yaml_parse(reading->arena, path, text, strlen(text), &nodes, &num_nodes));
+    else
+        PH_TRY(ph__yaml_read(reading->arena, path, &nodes, &num_nodes));
     for (size_t i = 0; i < num_nodes; i++) {
         reading->where = ph__arena_printf(reading->arena, "%s:%zu", path, nodes[i].line);
         if (reading->where == NULL)
@@ -296,13 +300,13 @@ static ph_status check_required(const struct ph__config_reading *reading, const 
     return PH_OK;
 }
 
-static ph_status read_config(
-    struct ph__config_reading *reading, const char *path, const char *const *sets, size_t num_sets)
+static ph_status read_config(struct ph__config_reading *reading, const char *path, const char *text,
+    const char *const *sets, size_t num_sets)
 {
     reading->where = "defaults";
     PH_TRY(begin_sections(reading));
     if (path != NULL)
-        PH_TRY(read_file(reading, path));
+        PH_TRY(read_file(reading, path, text));
     for (size_t i = 0; i < num_sets; i++)
         PH_TRY(read_set(reading, sets[i]));
     return check_required(reading, path);
@@ -312,7 +316,14 @@ ph_status ph__config_read(const char *path, const char *const *sets, size_t num_
     const struct ph__section *sections, size_t num_sections, struct ph__arena *arena)
 {
     struct ph__config_reading reading = {.sections = sections, .num_sections = num_sections, .arena = arena};
-    return read_config(&reading, path, sets, num_sets);
+    return read_config(&reading, path, NULL, sets, num_sets);
+}
+
+ph_status ph__config_read_text(const char *name, const char *text, const char *const *sets, size_t num_sets,
+    const struct ph__section *sections, size_t num_sections, struct ph__arena *arena)
+{
+    struct ph__config_reading reading = {.sections = sections, .num_sections = num_sections, .arena = arena};
+    return read_config(&reading, name, text, sets, num_sets);
 }
 
 ph_status ph__config_read_sections(
@@ -320,5 +331,5 @@ ph_status ph__config_read_sections(
 {
     struct ph__config_reading reading = {
         .sections = sections, .num_sections = num_sections, .arena = arena, .skips_others = true};
-    return read_config(&reading, path, NULL, 0);
+    return read_config(&reading, path, NULL, NULL, 0);
 }

@@ -112,8 +112,10 @@ static ph_status compare(struct request *request, struct ph__comparison *compari
     };
     const struct ph__comparison_watcher watcher = {.context = request,
         .on_run = print_run,
-        .on_note = cli_print_note,
-        .signals = {cli_stop_signal_place(), cli_stop_signal_watch}};
+        .observer = {.size = sizeof watcher.observer,
+            .on_note = cli_print_note,
+            .on_watch = cli_stop_signal_watch},
+        .stop_signal = cli_stop_signal_place()};
     int lock;
     PH_TRY(ph__comparison_init(comparison, &plan));
     PH_TRY(ph__directory_create(request->folder));

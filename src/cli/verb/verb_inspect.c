@@ -226,8 +226,7 @@ static void print_program(
 /* Prints parameters, sizes and operators of the training program, or its graph for Graphviz. */
 static ph_status inspect_model(const struct cli_source *source, bool is_dot)
 {
-    struct ph_train_job job = {.size = sizeof job};
-    PH_TRY(ph_config_job(&source->config, &job));
+    struct ph__train_job job = ph__config_job(&source->config);
     struct ph_model_features features;
     struct ph__training_program learning;
     PH_TRY(ph__features_init(source->encoder, &features));

@@ -120,7 +120,7 @@ static size_t busiest_dim(const struct ph__table_list *list)
 
 /* Measures on all ranks; the first rank's figures count. */
 static ph_status measure_machine(
-    const struct ph_train_job *job, struct ph_comm *comm, struct planning *planning)
+    const struct ph__train_job *job, struct ph_comm *comm, struct planning *planning)
 {
     struct ph__plan_machine *measured = &planning->measured;
     struct ph__team *team;
@@ -173,7 +173,7 @@ static ph_status read_or_make(struct planning *planning)
     return ph__plan_check_bytes(&planning->plan, list->tables, planning->machine.rank_bytes);
 }
 
-static ph_status make_plan(const struct ph_train_job *job, struct planning *planning)
+static ph_status make_plan(const struct ph__train_job *job, struct planning *planning)
 {
     struct ph__table_list *list = &planning->list;
     PH_TRY(settle_machine(planning));
@@ -287,8 +287,7 @@ static ph_status tell_plan(const struct planning *planning)
 static ph_status plan(void *context, struct ph_comm *comm)
 {
     struct planning *planning = context;
-    struct ph_train_job job = {.size = sizeof job};
-    PH_TRY(ph_config_job(&planning->source.config, &job));
+    struct ph__train_job job = ph__config_job(&planning->source.config);
     job.encoder = planning->source.encoder;
     PH_TRY(settle_topology(planning, comm));
     PH_TRY(ph__table_list_of_job(&job, &planning->list));

@@ -10,7 +10,7 @@
 #include "cli/verb.h"
 #include "cli/verb/rank_table.h"
 #include "cli/with_ranks.h"
-#include "train/ranks/config_run.h"
+#include "train/config/job_config.h"
 #include "train/ranks/memory_check.h"
 
 struct request {
@@ -161,25 +161,27 @@ static ph_status train(const struct request *request, struct ph_config *config, 
         .valid = {first_rows[1], sizeof first_rows[1]},
         .test = {first_rows[2], sizeof first_rows[2]}};
     const struct ph_train_observer observer = {
+        .size = sizeof observer,
         .context = &watch,
-        .on_progress = request->is_quiet ? NULL : show_progress,
-        .on_start = try_trace,
-        .on_note = show_note,
+        .on_progress = is_first && !request->is_quiet ? show_progress : NULL,
+        .on_start = is_first ? try_trace : NULL,
+        .on_note = is_first ? show_note : NULL,
+        .on_watch = cli_stop_signal_watch,
     };
-    const struct ph__config_run run = {
-        .config = config,
+    const struct ph_train_options options = {
+        .size = sizeof options,
         .comm = comm,
         .reducer = reducer,
         .folder = request->folder,
         .is_resumed = request->is_resumed,
-        .observer = is_first ? &observer : NULL,
+        .observer = &observer,
         .profile_path = request->has_profile ? "-" : NULL,
         .trace_path = request->trace,
         .first_bad_rows = first_bad_rows,
-        .signals = {cli_stop_signal_place(), cli_stop_signal_watch},
+        .stop_signal = cli_stop_signal_place(),
     };
     struct ph_train_summary summary;
-    ph_status status = ph__config_run(&run, &summary);
+    ph_status status = ph_train_config(config, &options, &summary);
     cli_progress_end(&watch.progress);
     if (status != PH_OK || !is_first)
         return status;

@@ -108,8 +108,10 @@ static ph_status search(
 {
     const struct ph__tuning_watcher watcher = {.context = request,
         .on_step = print_step,
-        .on_note = cli_print_note,
-        .signals = {cli_stop_signal_place(), cli_stop_signal_watch}};
+        .observer = {.size = sizeof watcher.observer,
+            .on_note = cli_print_note,
+            .on_watch = cli_stop_signal_watch},
+        .stop_signal = cli_stop_signal_place()};
     PH_TRY(ph__tuning_init(tuning, plan));
     ph_status status = ph__tuning_run(tuning, &watcher);
     if (status != PH_OK)

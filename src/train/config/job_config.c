@@ -67,13 +67,17 @@ static size_t list_used_sections(const struct ph_config *config, struct ph__sect
 
 /* ---- reading ---- */
 
-/* Reads a config without looking for the prepared data that it names. */
-static ph_status parse(struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
+/* Reads a config, from a text if one is given, without looking for the prepared data that it names. */
+static ph_status parse(
+    struct ph_config *config, const char *path, const char *text, const char *const *sets, size_t num_sets)
 {
     struct ph__section sections[MAX_SECTIONS];
     *config = (struct ph_config){0};
     const size_t count = list_sections(config, sections);
-    PH_TRY(ph__config_read(path, sets, num_sets, sections, count, &config->arena));
+    if (text != NULL)
+        PH_TRY(ph__config_read_text(path, text, sets, num_sets, sections, count, &config->arena));
+    else
+        PH_TRY(ph__config_read(path, sets, num_sets, sections, count, &config->arena));
     config->optimizer.settings.groups = config->optimizer.groups.items;
     config->optimizer.settings.num_groups = config->optimizer.groups.count;
     return ph__model_section_finish(&config->model, &config->arena);
@@ -82,7 +86,7 @@ static ph_status parse(struct ph_config *config, const char *path, const char *c
 ph_status ph__job_config_read(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
 {
-    PH_TRY(parse(config, path, sets, num_sets));
+    PH_TRY(parse(config, path, NULL, sets, num_sets));
     return ph__data_settings_finish(&config->data, &config->arena);
 }
 
@@ -94,10 +98,18 @@ void ph__job_config_fini(struct ph_config *config)
 ph_status ph_config_read(
     const char *path, const char *const *sets, size_t num_sets, struct ph_config **config_out)
 {
+    return ph_config_from_text(NULL, path, sets, num_sets, config_out);
+}
+
+ph_status ph_config_from_text(const char *text, const char *name, const char *const *sets, size_t num_sets,
+    struct ph_config **config_out)
+{
     struct ph_config *config = malloc(sizeof *config);
     if (config == NULL)
         return ph__out_of_memory("a config");
-    ph_status status = ph__job_config_read(config, path, sets, num_sets);
+    ph_status status = parse(config, name, text, sets, num_sets);
+    if (status == PH_OK)
+        status = ph__data_settings_finish(&config->data, &config->arena);
     if (status == PH_OK)
         *config_out = config;
     else
@@ -141,9 +153,9 @@ ph_status ph__kept_config_read(
 {
     struct ph_config kept = {0};
     *config = (struct ph_config){0};
-    ph_status status = ph__model_folder_blame(parse(&kept, path, NULL, 0));
+    ph_status status = ph__model_folder_blame(parse(&kept, path, NULL, NULL, 0));
     if (status == PH_OK)
-        status = parse(config, path, sets, num_sets);
+        status = parse(config, path, NULL, sets, num_sets);
     if (status == PH_OK && !is_same(kept.data.prepared, config->data.prepared))
         status = find_splits_anew(config, kept.data.prepared);
     ph__job_config_fini(&kept);
@@ -208,10 +220,9 @@ ph_status ph_config_prepare_options(const struct ph_config *config, struct ph_pr
     return ph__options_give(&own, sizeof own, options, "ph_prepare_options");
 }
 
-ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job)
+struct ph__train_job ph__config_job(const struct ph_config *config)
 {
-    const struct ph_train_job own = {
-        .size = sizeof own,
+    return (struct ph__train_job){
         .run = config->run,
         .model = &config->model.settings,
         .train = &config->train,
@@ -220,7 +231,6 @@ ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job
         .paths = config->data.paths,
         .reading = config->data.reading,
     };
-    return ph__options_give(&own, sizeof own, job, "ph_train_job");
 }
 
 /* ---- writing as text ---- */
@@ -257,7 +267,7 @@ ph_status ph__job_config_common(
 
 /* Gives the data section that the job reads by, with the key's default where the job says 0. */
 static ph_status take_reading(
-    const struct ph_train_job *job, struct ph__arena *arena, struct ph__section *section_out)
+    const struct ph__train_job *job, struct ph__arena *arena, struct ph__section *section_out)
 {
     void *settings;
     PH_TRY(ph__config_defaults(&ph__data_options, arena, &settings));
@@ -273,7 +283,7 @@ static ph_status take_reading(
     return PH_OK;
 }
 
-ph_status ph__job_values(const struct ph_train_job *job, struct ph__key_filter filter,
+ph_status ph__job_values(const struct ph__train_job *job, struct ph__key_filter filter,
     struct ph__arena *arena, const char **text_out)
 {
     /* Casts away const: the sections are only read here, but their pointers serve writers, too. */
@@ -310,4 +320,19 @@ ph_status ph__job_config_describe(struct ph__writer *writer, bool is_markdown)
         if (strncmp(sections[i].table->section, "model.", 6) != 0) /* `phloem models` explains these */
             tables[count++] = sections[i].table;
     return ph__config_describe(writer, tables, count, is_markdown);
+}
+
+ph_status ph_config_schema(char **json_out)
+{
+    struct ph_config none = {0};
+    struct ph__section sections[MAX_SECTIONS];
+    struct ph__json *list = ph__json_array();
+    const size_t num_sections = list_sections(&none, sections);
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < num_sections && status == PH_OK; i++)
+        status = ph__config_schema_add(list, sections[i].table);
+    if (status == PH_OK)
+        status = ph__json_text(list, 0, json_out);
+    ph__json_destroy(list);
+    return status;
 }

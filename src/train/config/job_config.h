@@ -12,6 +12,7 @@
 #include "phloem/config.h"
 #include "train/config/study_options.h"
 #include "train/config/train_options.h"
+#include "train/job.h"
 
 /* May not be moved: settings point into it. Read once, then fini. */
 struct ph_config {
@@ -32,6 +33,10 @@ struct ph_config {
 ph_status ph__job_config_read(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
 void ph__job_config_fini(struct ph_config *config);
+
+/* Returns the job of a config. folder, is_resumed, encoder and all that watches the training are zero, for
+ * the caller to fill in. paths.train is NULL where the config names no data.train. */
+struct ph__train_job ph__config_job(const struct ph_config *config);
 
 /* ---- configs that trainings have left in their folders ---- */
 
@@ -59,7 +64,7 @@ ph_status ph__job_config_common(
 
 /* Gives the values that filter selects of a job, which need not come from a config, as lines
  * "train.epochs=3", without those that its encoder was made by. In the arena. */
-ph_status ph__job_values(const struct ph_train_job *job, struct ph__key_filter filter,
+ph_status ph__job_values(const struct ph__train_job *job, struct ph__key_filter filter,
     struct ph__arena *arena, const char **text_out);
 
 /* Writes the help of every key, as Markdown or plain text. */

@@ -175,7 +175,7 @@ void ph__table_list_fini(struct ph__table_list *list)
 /* ---- of a job ---- */
 
 static ph_status list_by_batch(
-    const struct ph_train_job *job, const struct ph_program *program, struct ph__table_list *list)
+    const struct ph__train_job *job, const struct ph_program *program, struct ph__table_list *list)
 {
     const struct ph_batches_options options = {.size = sizeof options,
         .batch_size = (size_t)job->train->batch_size,
@@ -193,7 +193,7 @@ static ph_status list_by_batch(
     return status;
 }
 
-ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table_list *list)
+ph_status ph__table_list_of_job(const struct ph__train_job *job, struct ph__table_list *list)
 {
     struct ph_model_features features;
     struct ph__training_program learning;
@@ -215,7 +215,7 @@ static struct ph__plan_wire wire_of(enum ph_wire_format wire)
     return wires[wire];
 }
 
-struct ph__plan_step ph__plan_step_of_job(const struct ph_train_job *job)
+struct ph__plan_step ph__plan_step_of_job(const struct ph__train_job *job)
 {
     return (struct ph__plan_step){.batch_size = (size_t)job->train->batch_size,
         .has_id_weights = ph_encoder_has_id_weights(job->encoder),
@@ -223,7 +223,8 @@ struct ph__plan_step ph__plan_step_of_job(const struct ph_train_job *job)
         .gradient_wire = wire_of(job->parallel->backward)};
 }
 
-struct ph__plan_dense ph__plan_dense_of_job(const struct ph_train_job *job, const struct ph__table_list *list)
+struct ph__plan_dense ph__plan_dense_of_job(
+    const struct ph__train_job *job, const struct ph__table_list *list)
 {
     const size_t bucket_numbers = (size_t)job->parallel->bucket_bytes / sizeof(ph_real);
     const bool is_among_ranks = job->parallel->sync == PH_SYNC_ALLREDUCE;

@@ -3,8 +3,8 @@
 #ifndef PH_TRAIN_TABLE_FACTS_H
 #define PH_TRAIN_TABLE_FACTS_H
 
-#include "phloem/train.h"
 #include "plan/plan.h"
+#include "train/job.h"
 
 struct ph__table_list { /* zero-initialised is empty */
     struct ph__arena arena;
@@ -20,11 +20,11 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
 void ph__table_list_fini(struct ph__table_list *list);
 
 /* Builds the job's program, reads its first batch, and collects the facts of both. */
-ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table_list *list);
+ph_status ph__table_list_of_job(const struct ph__train_job *job, struct ph__table_list *list);
 
 /* Describe to a planner a step of the job, and the dense parameters that its ranks sum in a step. */
-struct ph__plan_step ph__plan_step_of_job(const struct ph_train_job *job);
+struct ph__plan_step ph__plan_step_of_job(const struct ph__train_job *job);
 struct ph__plan_dense ph__plan_dense_of_job(
-    const struct ph_train_job *job, const struct ph__table_list *list);
+    const struct ph__train_job *job, const struct ph__table_list *list);
 
 #endif

@@ -136,7 +136,7 @@ static ph_status check_groups(struct ph_builder *builder, const struct ph_optimi
     return status;
 }
 
-static ph_status add_learning(struct ph_builder *builder, const struct ph_train_job *job,
+static ph_status add_learning(struct ph_builder *builder, const struct ph__train_job *job,
     const struct ph_distribution *distribution, const struct ph__accumulation *accumulation, ph_value loss,
     double max_norm)
 {
@@ -185,7 +185,7 @@ static ph_value micro_objective(
     return share;
 }
 
-static ph_status build(struct ph_builder *builder, const struct ph_train_job *job,
+static ph_status build(struct ph_builder *builder, const struct ph__train_job *job,
     const struct ph_model_features *features, const struct ph_distribution *distribution,
     struct ph__training_program *program_out)
 {
@@ -208,8 +208,9 @@ static ph_status build(struct ph_builder *builder, const struct ph_train_job *jo
     return PH_OK;
 }
 
-ph_status ph__training_program_build(const struct ph_train_job *job, const struct ph_model_features *features,
-    const struct ph_distribution *distribution, struct ph__training_program *program_out)
+ph_status ph__training_program_build(const struct ph__train_job *job,
+    const struct ph_model_features *features, const struct ph_distribution *distribution,
+    struct ph__training_program *program_out)
 {
     struct ph_builder *builder = NULL;
     PH_TRY(ph_builder_create(PH_TRAINING, &builder));

@@ -7,7 +7,7 @@
 #ifndef PH_TRAIN_TRAINING_PROGRAM_H
 #define PH_TRAIN_TRAINING_PROGRAM_H
 
-#include "phloem/train.h"
+#include "train/job.h"
 
 struct ph__training_program {
     struct ph_program *program; /* owned */
@@ -29,7 +29,8 @@ static inline size_t ph__num_micro_batches(const struct ph_train_settings *setti
  * the batch's loss. distribution: the ranks that the program is spread over (graph/distribution.h); NULL:
  * this rank alone. */
 struct ph_distribution;
-ph_status ph__training_program_build(const struct ph_train_job *job, const struct ph_model_features *features,
-    const struct ph_distribution *distribution, struct ph__training_program *program_out);
+ph_status ph__training_program_build(const struct ph__train_job *job,
+    const struct ph_model_features *features, const struct ph_distribution *distribution,
+    struct ph__training_program *program_out);
 
 #endif

@@ -254,7 +254,7 @@ static ph_status prepare_checkpoint(struct ph__trainer *trainer)
 
 ph_status ph__trainer_prune(const struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     return ph__checkpoints_prune(
         job->folder, trainer->summary.steps, trainer->best_step, (size_t)job->train->checkpoints_kept);
 }

@@ -7,7 +7,7 @@
 #include "data/encode/encoder.h"
 
 static ph_status look(
-    struct ph__fingerprint *fingerprint, const struct ph_train_job *job, struct ph__job_rows rows)
+    struct ph__fingerprint *fingerprint, const struct ph__train_job *job, struct ph__job_rows rows)
 {
     if (rows.path == NULL || rows.dataset != NULL)
         return PH_OK;
@@ -15,7 +15,8 @@ static ph_status look(
     return ph__fingerprint_look(fingerprint, rows.path, is_arrays);
 }
 
-ph_status ph__data_fingerprint_begin(struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job)
+ph_status ph__data_fingerprint_begin(
+    struct ph__data_fingerprint *fingerprint, const struct ph__train_job *job)
 {
     *fingerprint = (struct ph__data_fingerprint){.is_kept = true};
     PH_TRY(look(&fingerprint->train, job, ph__job_train(job)));
@@ -30,7 +31,7 @@ void ph__data_fingerprint_fini(struct ph__data_fingerprint *fingerprint)
 }
 
 struct ph__job_rows ph__data_fingerprint_train(
-    struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job)
+    struct ph__data_fingerprint *fingerprint, const struct ph__train_job *job)
 {
     struct ph__job_rows rows = ph__job_train(job);
     rows.fingerprint = fingerprint->is_kept ? &fingerprint->train : NULL;
@@ -38,7 +39,7 @@ struct ph__job_rows ph__data_fingerprint_train(
 }
 
 struct ph__job_rows ph__data_fingerprint_valid(
-    struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job)
+    struct ph__data_fingerprint *fingerprint, const struct ph__train_job *job)
 {
     struct ph__job_rows rows = ph__job_valid(job);
     rows.fingerprint = fingerprint->is_kept ? &fingerprint->valid : NULL;
@@ -63,7 +64,7 @@ static void set_rows(struct ph__json *json, const char *key, struct ph__job_rows
 }
 
 ph_status ph__data_fingerprint_text(
-    struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job, char **text_out)
+    struct ph__data_fingerprint *fingerprint, const struct ph__train_job *job, char **text_out)
 {
     struct ph__read_place valid_place;
     struct ph__json *json = ph__json_object();
@@ -79,7 +80,7 @@ ph_status ph__data_fingerprint_text(
 
 /* Context of a comparison that reads data again and may be stopped by a signal. */
 struct reading {
-    const struct ph_train_job *job;
+    const struct ph__train_job *job;
     const struct ph__meanwhile *meanwhile;
 };
 
@@ -111,7 +112,7 @@ static ph_status compare_rows(const struct ph__json *saved, struct ph__job_rows 
     return ph__fingerprint_check(fingerprint, meanwhile);
 }
 
-static ph_status compare(struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job,
+static ph_status compare(struct ph__data_fingerprint *fingerprint, const struct ph__train_job *job,
     const struct ph__json *saved, const struct ph__meanwhile *meanwhile)
 {
     const struct reading reading = {job, meanwhile};
@@ -123,7 +124,8 @@ static ph_status compare(struct ph__data_fingerprint *fingerprint, const struct 
 }
 
 ph_status ph__data_fingerprint_resume(struct ph__data_fingerprint *fingerprint,
-    const struct ph_train_job *job, const char *text, const char *path, const struct ph__meanwhile *meanwhile)
+    const struct ph__train_job *job, const char *text, const char *path,
+    const struct ph__meanwhile *meanwhile)
 {
     struct ph__json *saved;
     PH_TRY(ph__json_parse(text, strlen(text), path, PH_ERROR_CHECKPOINT, &saved));

@@ -102,7 +102,7 @@ static const struct ph__json_field job_fields[] = {
 
 static struct job describe_job(const struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     struct job described = {.facts = {.max_steps = (uint64_t)job->train->max_steps,
                                 .patience = (uint64_t)job->train->patience,
                                 .max_bad_rows = job->reading.max_bad_rows,

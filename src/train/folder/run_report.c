@@ -41,7 +41,7 @@ static void add_time(struct ph__page *page)
 
 static void add_facts(struct ph__page *page, const struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     char text[160];
     ph__page_add_fact(page, "folder", job->folder);
     ph__page_add_fact(page, "training data", place_of(ph__job_train(job)));

@@ -27,7 +27,8 @@ void ph__run_statistics_step(
     struct ph__run_statistics *statistics, const struct ph_batch *batch, bool is_profiled);
 
 /* Notes that a whole pass over the training data has been learnt from. negative_rate: as in struct
- * ph_train_job; when it leaves rows out, the next pass has other rows, and the coverage of ids stays open. */
+ * ph__train_job; when it leaves rows out, the next pass has other rows, and the coverage of ids stays open.
+ */
 void ph__run_statistics_pass(struct ph__run_statistics *statistics, double negative_rate);
 
 /* Return the details that ph__scorer_evaluate gathers on data.valid and data.test. */

@@ -8,6 +8,7 @@
 #define MAX_BYTES ((uint64_t)1 << 24)
 
 #define METRIC(member) offsetof(struct ph_metrics, member)
+#define PROGRESS(member) offsetof(struct ph_train_progress, member)
 #define MEMORY(member) offsetof(struct ph_train_memory, member)
 #define BAD_ROWS(member) offsetof(struct ph__bad_rows, member)
 #define SUMMARY(member) offsetof(struct ph_train_summary, member)
@@ -21,6 +22,18 @@ static const struct ph__json_field metric_fields[] = {
     {"grouped_auc", PH_JSON_NUMBER, METRIC(grouped_auc), 0},
     {"base_rate", PH_JSON_NUMBER, METRIC(base_rate), 0},
     {"samples", PH_JSON_COUNT, METRIC(num_samples), 0},
+};
+
+static const struct ph__json_field progress_fields[] = {
+    {"epoch", PH_JSON_COUNT, PROGRESS(epoch), 0},
+    {"epochs", PH_JSON_COUNT, PROGRESS(epochs), 0},
+    {"step", PH_JSON_COUNT, PROGRESS(step), 0},
+    {"total_steps", PH_JSON_COUNT, PROGRESS(total_steps), 0},
+    {"samples_per_s", PH_JSON_NUMBER, PROGRESS(samples_per_s), 0},
+    {"loss", PH_JSON_NUMBER, PROGRESS(loss), 0},
+    {"auc", PH_JSON_NUMBER, PROGRESS(auc), 0},
+    {"learning_rate", PH_JSON_NUMBER, PROGRESS(learning_rate), 0},
+    {"seconds_left", PH_JSON_NUMBER, PROGRESS(seconds_left), 0},
 };
 
 static const struct ph__json_field memory_fields[] = {
@@ -92,6 +105,20 @@ struct ph__json *ph__metrics_json(const struct ph_metrics *metrics)
     return object;
 }
 
+ph_status ph_train_progress_json(const struct ph_train_progress *progress, char **text_out)
+{
+    struct ph__json *object = ph__json_object();
+    ph__json_set_fields(object, progress_fields, sizeof progress_fields / sizeof *progress_fields, progress);
+    ph__json_set_bool(object, "is_best", progress->is_best);
+    if (progress->valid != NULL)
+        ph__json_set(object, "valid", ph__metrics_json(progress->valid));
+    else
+        ph__json_set_null(object, "valid");
+    const ph_status status = ph__json_text(object, 0, text_out);
+    ph__json_destroy(object);
+    return status;
+}
+
 static struct ph__json *memory_json(const struct ph_train_memory *memory)
 {
     struct ph__json *object = ph__json_object();
@@ -125,7 +152,7 @@ static void set_metrics(struct ph__json *object, const char *what, bool has, con
         ph__json_set_null(object, what);
 }
 
-ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
+ph_status ph__summary_write(const struct ph__train_job *job, const struct ph_train_summary *summary,
     const struct ph__split_bad_rows *bad_rows, const char *backend, struct ph__json *ranks, const char *path)
 {
     const size_t num_first = sizeof summary_fields / sizeof *summary_fields - NUM_OUTCOME_FIELDS;

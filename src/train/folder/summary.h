@@ -3,14 +3,14 @@
 #define PH_TRAIN_SUMMARY_H
 
 #include "base/format/json.h"
-#include "phloem/train.h"
+#include "train/job.h"
 #include "train/measure/evaluate.h"
 
 #define PH_MODEL_PATH_BYTES 1024 /* for DIR/model.safetensors, which summary.json names */
 
 /* Writes the file. ranks: the costs of a training on several ranks (train/ranks/rank_figures.h), of which it
  * takes ownership; else NULL. */
-ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
+ph_status ph__summary_write(const struct ph__train_job *job, const struct ph_train_summary *summary,
     const struct ph__split_bad_rows *bad_rows, const char *backend, struct ph__json *ranks, const char *path);
 /* Reads what ph__summary_write wrote. backend_out is cut to fit; it and bad_rows_out may be NULL.
  * PH_ERROR_CHECKPOINT naming the path and what is missing. */

@@ -49,7 +49,7 @@ static ph_status check_has_begun(const char *folder)
     return PH_OK;
 }
 
-ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out)
+ph_status ph__train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out)
 {
     struct ph__checkpoint_list list;
     bool is_empty = true;
@@ -152,7 +152,7 @@ static ph_status check_growth(const struct ph__trainer *trainer)
 
 static ph_status check_resumed_settings(const struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     const struct ph_train_settings *settings = job->train;
     uint64_t max_steps = (uint64_t)settings->max_steps;
     if (trainer->resumed.is_prepared != ph__job_rows_are_prepared(ph__job_train(job)))
@@ -181,7 +181,7 @@ static ph_status check_resumed_settings(const struct ph__trainer *trainer)
 /* Sets what the checkpoint does not carry, and turns the executor's profile off unless it is asked for. */
 static ph_status settle(struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     char note[128];
     trainer->tally.started = ph__clock_seconds() - trainer->tally.seconds;
     trainer->saved_seconds = ph__clock_seconds();
@@ -230,7 +230,7 @@ static ph_status keep_plan(const struct ph__trainer *trainer)
 
 static ph_status begin(struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     char path[PH_CHECKPOINT_PATH_BYTES];
     if (!ph__ranks_is_first(&trainer->ranks))
         return PH_OK;
@@ -249,7 +249,7 @@ static ph_status begin(struct ph__trainer *trainer)
 static ph_status compare_data(void *context, const struct ph__meanwhile *meanwhile)
 {
     struct ph__trainer *trainer = context;
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     char path[PH_CHECKPOINT_PATH_BYTES];
     const char *text;
     ph__checkpoint_path(job->folder, trainer->summary.steps, path);

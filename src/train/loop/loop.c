@@ -154,7 +154,7 @@ static ph_status train_batches(struct ph__trainer *trainer, struct ph_batches *b
 
 static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     struct ph_batches_options options = {
         .size = sizeof options,
         .batch_size = (size_t)job->train->batch_size,
@@ -359,21 +359,19 @@ static void tell_end(const struct ph__trainer *trainer, struct ph_train_summary 
 }
 
 /* Tells the other ranks of a failure before this rank tears down its connections. */
-static ph_status tell_others(const struct ph_train_job *job, ph_status status)
+static ph_status tell_others(const struct ph__train_job *job, ph_status status)
 {
     return status != PH_OK && job->comm != NULL ? ph_comm_fail(job->comm, status) : status;
 }
 
-ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out)
+ph_status ph__train(const struct ph__train_job *job, struct ph_train_summary *summary_out)
 {
-    struct ph_train_job own;
     struct ph__trainer *trainer;
-    PH_TRY(ph__options_copy(&own, sizeof own, job, "ph_train_job"));
-    ph_status status = ph__trainer_create(&own, &trainer);
+    ph_status status = ph__trainer_create(job, &trainer);
     if (status != PH_OK)
-        return tell_others(&own, status);
+        return tell_others(job, status);
     if (!trainer->summary.was_finished)
-        status = tell_others(&own, train(trainer));
+        status = tell_others(job, train(trainer));
     if (status == PH_OK)
         tell_end(trainer, summary_out);
     ph__trainer_destroy(trainer);

@@ -8,7 +8,7 @@
 
 /* Builds the programs, checks that the job fits, and begins or resumes the training in its folder
  * (train_folder.h). */
-ph_status ph__trainer_create(const struct ph_train_job *job, struct ph__trainer **trainer_out);
+ph_status ph__trainer_create(const struct ph__train_job *job, struct ph__trainer **trainer_out);
 void ph__trainer_destroy(struct ph__trainer *trainer);
 
 /* ---- step.c: runs forward and backward by micro-batches, then clip and update ---- */

@@ -153,7 +153,7 @@ struct step {
 
 static ph_status begin_step(struct ph__trainer *trainer, const struct ph_batch *batch, struct step *step)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     const uint64_t next_update = trainer->num_updates + 1;
     const size_t world_size = trainer->ranks.world_size;
     *step = (struct step){.batch = batch, .is_finite = true};

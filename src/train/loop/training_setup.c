@@ -58,7 +58,7 @@ static ph_status open_first_batch(const struct ph__trainer *trainer, struct ph__
 
 static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_size *size_out)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     if (ph__job_rows_flow(ph__job_train(job))) {
         /* a pipe cannot be read ahead: assume one id a bag, and grow where there are more */
         size_t num_samples = (size_t)job->train->batch_size;
@@ -114,7 +114,7 @@ static uint64_t count_parameters(const struct ph__trainer *trainer)
 
 static ph_status create_learner(struct ph__trainer *trainer, struct batch_size size, uint64_t available_bytes)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     struct ph_train_memory *memory = &trainer->summary.memory;
     const struct ph_distribution *distribution = trainer->ranks.learning;
     PH_TRY(ph__training_program_build(job, &trainer->features, distribution, &trainer->learning));
@@ -144,7 +144,7 @@ static size_t scored_together(const struct ph_train_settings *train)
 
 static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size size)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     if (!ph__job_rows_exist(ph__job_valid(job)) && !ph__job_rows_exist(ph__job_test(job)) &&
         !job->train->progressive)
         return PH_OK;
@@ -169,7 +169,7 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
 /* Checks that rows needed later have the schema's columns and a first batch, before hours of steps. */
 static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_rows rows)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     const struct ph_batches_options options = {.size = sizeof options,
         .batch_size = (size_t)job->train->batch_size,
         .reading.max_bad_rows = job->reading.max_bad_rows,
@@ -192,7 +192,7 @@ static ph_status look_at_labels(void *context, const struct ph__meanwhile *meanw
  * they are learnt from; a resumed training has passed before. */
 static ph_status check_labels(struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     if (trainer->has_checkpoint)
         return PH_OK;
     if (ph__job_rows_flow(ph__job_train(job)))
@@ -206,11 +206,11 @@ static ph_status check_labels(struct ph__trainer *trainer)
  * checkpoint. */
 static ph_status look_at_folder(struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     if (ph__ranks_is_first(&trainer->ranks)) {
         PH_TRY(ph__directory_create(job->folder));
         PH_TRY(ph__directory_lock(job->folder, &trainer->lock)); /* first: another process may be at work */
-        PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
+        PH_TRY(ph__train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
     }
     struct ph__ranks_moment moment = {.is_due = trainer->has_checkpoint};
     PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
@@ -230,7 +230,7 @@ static ph_status prepare_measurements(struct ph__trainer *trainer)
 
 static ph_status create_all(struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     uint64_t available_bytes;
     PH_TRY(ph__train_job_check(job));
     PH_TRY(ph__ranks_init(&trainer->ranks, job));
@@ -280,7 +280,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     return PH_OK;
 }
 
-ph_status ph__trainer_create(const struct ph_train_job *job, struct ph__trainer **trainer_out)
+ph_status ph__trainer_create(const struct ph__train_job *job, struct ph__trainer **trainer_out)
 {
     struct ph__trainer *trainer = calloc(1, sizeof *trainer);
     if (trainer == NULL)

@@ -45,7 +45,7 @@ static ph_status load_best(struct ph__trainer *trainer)
 /* Saves the current model as DIR/model.safetensors. */
 static ph_status save_best(struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     const char *path = trainer->model_path;
     char seed[24], step[24];
     snprintf(seed, sizeof seed, "%" PRIu64, job->run.seed);
@@ -116,7 +116,7 @@ static ph_status keep_last(struct ph__trainer *trainer)
  * the best. */
 static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decision_out)
 {
-    const struct ph_train_job *job = trainer->job;
+    const struct ph__train_job *job = trainer->job;
     const struct ph__evaluation_details details = ph__run_statistics_valid(&trainer->statistics);
     int signal;
     *decision_out = (struct ph__decision){.is_best = true};

@@ -147,7 +147,7 @@ static ph_status add_rows(struct lines *lines, const char *name, struct ph__job_
     return add_files(lines, name, rows.path);
 }
 
-static ph_status add_data(struct lines *lines, const struct ph_train_job *job)
+static ph_status add_data(struct lines *lines, const struct ph__train_job *job)
 {
     PH_TRY(add_rows(lines, "data.train", ph__job_train(job)));
     PH_TRY(add_rows(lines, "data.valid", ph__job_valid(job)));
@@ -189,7 +189,7 @@ static ph_status describe_run(
     return add_lines(lines, common);
 }
 
-static ph_status describe_job(struct lines *lines, const struct ph_train_job *job)
+static ph_status describe_job(struct lines *lines, const struct ph__train_job *job)
 {
     const struct ph__key_filter filter = {.without = PH_KEY_PER_RANK};
     const char *values;
@@ -214,7 +214,7 @@ ph_status ph__agree_on_run(
     return end(&lines, comm, status);
 }
 
-ph_status ph__agree_on_job(const struct ph_train_job *job)
+ph_status ph__agree_on_job(const struct ph__train_job *job)
 {
     struct lines lines;
     ph_status status = begin(&lines);

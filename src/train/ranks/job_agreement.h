@@ -19,7 +19,7 @@ ph_status ph__agree_on_run(
 
 /* Compares the parts of a job that any program may have set: instruction set, seed, settings, encoder, and
  * the contents of the data. */
-ph_status ph__agree_on_job(const struct ph_train_job *job);
+ph_status ph__agree_on_job(const struct ph__train_job *job);
 
 /* Compares the plan that each rank has read or made, table by table. */
 ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph__plan *plan);

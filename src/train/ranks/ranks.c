@@ -20,7 +20,7 @@
  * nominal figures (plan/plan_cost.h) and of the memory that the config allows or the machines have. Nothing
  * that changes from one moment to the next counts: the same job on the same machines gets the same plan. */
 
-static uint64_t rank_bytes_of(const struct ph_train_job *job)
+static uint64_t rank_bytes_of(const struct ph__train_job *job)
 {
     return (uint64_t)job->parallel->memory_bytes;
 }
@@ -28,7 +28,7 @@ static uint64_t rank_bytes_of(const struct ph_train_job *job)
 /* Gives the memory that a plan made for this job may let a rank spend: that of the config or, without it, the
  * smallest share that any rank has of its machine's memory, free or not. */
 static ph_status settle_rank_bytes(
-    struct ph__ranks *ranks, const struct ph_train_job *job, uint64_t *rank_bytes_out)
+    struct ph__ranks *ranks, const struct ph__train_job *job, uint64_t *rank_bytes_out)
 {
     uint64_t total_bytes, least = UINT64_MAX;
     *rank_bytes_out = rank_bytes_of(job);
@@ -43,7 +43,7 @@ static ph_status settle_rank_bytes(
     return PH_OK;
 }
 
-static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_job *job,
+static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph__train_job *job,
     const struct ph__topology *topology, const struct ph__table_list *list)
 {
     const struct ph__plan_step step = ph__plan_step_of_job(job);
@@ -63,7 +63,7 @@ static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_jo
 }
 
 /* Notes that the kept plan is refused, with the last error as the reason. */
-static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job)
+static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph__train_job *job)
 {
     char note[1200];
     ph__plan_fini(&ranks->plan);
@@ -74,7 +74,7 @@ static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph_train_job 
 
 /* Reads the plan that the training was begun by, if as many ranks resume it and may still spend the memory
  * that it takes. */
-static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
+static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph__train_job *job,
     const struct ph__topology *topology, const struct ph__table_list *list, bool *is_there_out)
 {
     *is_there_out = false;
@@ -91,7 +91,7 @@ static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph_train_j
     return PH_OK;
 }
 
-static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
+static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph__train_job *job,
     const struct ph__topology *topology, const struct ph__table_list *list, bool *is_kept_out)
 {
     bool is_there;
@@ -106,7 +106,7 @@ static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph_train_j
         ranks->rank);
 }
 
-static ph_status plan_automatically(struct ph__ranks *ranks, const struct ph_train_job *job,
+static ph_status plan_automatically(struct ph__ranks *ranks, const struct ph__train_job *job,
     const struct ph__topology *topology, const struct ph__table_list *list)
 {
     bool is_kept;
@@ -114,7 +114,7 @@ static ph_status plan_automatically(struct ph__ranks *ranks, const struct ph_tra
     return is_kept ? PH_OK : plan_greedily(ranks, job, topology, list);
 }
 
-static ph_status read_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
+static ph_status read_plan(struct ph__ranks *ranks, const struct ph__train_job *job,
     const struct ph__topology *topology, const struct ph__table_list *list)
 {
     const char *plan = job->parallel->plan;
@@ -126,7 +126,7 @@ static ph_status read_plan(struct ph__ranks *ranks, const struct ph_train_job *j
 }
 
 static ph_status make_plan(
-    struct ph__ranks *ranks, const struct ph_train_job *job, const struct ph__table_list *list)
+    struct ph__ranks *ranks, const struct ph__train_job *job, const struct ph__table_list *list)
 {
     const size_t ranks_per_host = ph_comm_ranks_per_host(ranks->comm);
     const struct ph__topology topology = {
@@ -138,7 +138,7 @@ static ph_status make_plan(
 
 /* Sets ranks->plan, the same on all ranks, which must all call it. PH_ERROR_CONFIG: as ph__plan_read, or
  * ranks have come to different plans; PH_ERROR_MEMORY: no plan fits, naming the table; PH_ERROR_PEER. */
-static ph_status find_plan(struct ph__ranks *ranks, const struct ph_train_job *job)
+static ph_status find_plan(struct ph__ranks *ranks, const struct ph__train_job *job)
 {
     struct ph__table_list list;
     ph_status status = ph__table_list_of_job(job, &list);
@@ -151,7 +151,7 @@ static ph_status find_plan(struct ph__ranks *ranks, const struct ph_train_job *j
 }
 
 /* PH_ERROR_MEMORY when all tables take more than one rank alone may spend. */
-static ph_status check_plan_alone(const struct ph_train_job *job)
+static ph_status check_plan_alone(const struct ph__train_job *job)
 {
     const struct ph__topology topology = {1, 1};
     struct ph__plan plan = {0};
@@ -170,7 +170,7 @@ static ph_status check_plan_alone(const struct ph_train_job *job)
 
 /* ---- creating ---- */
 
-static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_train_job *job)
+static ph_status create_distributions(struct ph__ranks *ranks, const struct ph__train_job *job)
 {
     const struct ph_parallel_settings *settings = job->parallel;
     const struct ph__distribution_options options = {.comm = ranks->comm,
@@ -185,7 +185,7 @@ static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_t
     return ph__distribution_create(&options, &ranks->scoring);
 }
 
-static ph_status check_sync(const struct ph__ranks *ranks, const struct ph_train_job *job)
+static ph_status check_sync(const struct ph__ranks *ranks, const struct ph__train_job *job)
 {
     const enum ph_sync sync = job->parallel->sync;
     if (ranks->world_size > 1 && sync == PH_SYNC_NONE)
@@ -193,18 +193,18 @@ static ph_status check_sync(const struct ph__ranks *ranks, const struct ph_train
             PH_ERROR_CONFIG, "parallel.sync: none requires a single rank, not %zu", ranks->world_size);
     if (ranks->world_size > 1 && sync == PH_SYNC_HUB && job->reducer == NULL)
         return ph_fail(PH_ERROR_CONFIG,
-            "parallel.sync: hub requires a reducer in struct ph_train_job: set it, or use sync: allreduce");
+            "parallel.sync: hub requires a reducer in struct ph__train_job: set it, or use sync: allreduce");
     return PH_OK;
 }
 
 /* Returns true when there is one rank, and no plan file for it to carry out. */
-static bool is_alone(const struct ph_train_job *job)
+static bool is_alone(const struct ph__train_job *job)
 {
     const char *plan = job->parallel->plan;
     return ph_comm_world_size(job->comm) == 1 && (strcmp(plan, "auto") == 0 || strcmp(plan, "none") == 0);
 }
 
-ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job)
+ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph__train_job *job)
 {
     *ranks = (struct ph__ranks){.world_size = 1};
     if (job->comm == NULL || is_alone(job))

@@ -4,8 +4,8 @@
 #define PH_TRAIN_RANKS_H
 
 #include "graph/distribution.h"
-#include "phloem/train.h"
 #include "plan/plan.h"
+#include "train/job.h"
 
 struct ph__ranks_moment;
 struct ph__ranks {
@@ -21,7 +21,7 @@ struct ph__ranks {
  * Alone, there is no plan, but parallel.memory_bytes must be enough for all tables. Call fini also after a
  * failure. PH_ERROR_CONFIG: the ranks' jobs differ, or as ph__plan_read; PH_ERROR_MEMORY: no plan fits,
  * naming the table; PH_ERROR_PEER. */
-ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job);
+ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph__train_job *job);
 void ph__ranks_fini(struct ph__ranks *ranks); /* after the programs' workspaces */
 
 /* Does ph_workspace_bind for the training program. */

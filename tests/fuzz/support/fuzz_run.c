@@ -40,10 +40,9 @@ void fuzz_run_init(struct fuzz_run *run, const char *model_kind)
     fuzz_require(ph_encoder_create(ph_config_data(run->config), &run->encoder) == PH_OK);
 }
 
-struct ph_train_job fuzz_run_job(const struct fuzz_run *run)
+struct ph__train_job fuzz_run_job(const struct fuzz_run *run)
 {
-    struct ph_train_job job = {.size = sizeof job};
-    fuzz_require(ph_config_job(run->config, &job) == PH_OK);
+    struct ph__train_job job = ph__config_job(run->config);
     job.encoder = run->encoder;
     job.folder = run->folder;
     return job;
@@ -53,8 +52,8 @@ void fuzz_run_train(struct fuzz_run *run)
 {
     char path[80];
     struct ph_train_summary summary;
-    const struct ph_train_job job = fuzz_run_job(run);
-    fuzz_require(ph_train(&job, &summary) == PH_OK);
+    const struct ph__train_job job = fuzz_run_job(run);
+    fuzz_require(ph__train(&job, &summary) == PH_OK);
     snprintf(path, sizeof path, "%s/config.yaml", run->folder);
     fuzz_require(ph_config_write(run->config, path) == PH_OK);
 }

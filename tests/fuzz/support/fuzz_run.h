@@ -16,7 +16,7 @@ struct fuzz_run { /* stays where it is, until the process ends */
 void fuzz_run_init(struct fuzz_run *run, const char *model_kind);
 
 /* All pointers are the run's. */
-struct ph_train_job fuzz_run_job(const struct fuzz_run *run);
+struct ph__train_job fuzz_run_job(const struct fuzz_run *run);
 
 /* Trains, and leaves in the folder what a session opens. */
 void fuzz_run_train(struct fuzz_run *run);

@@ -24,7 +24,7 @@ static void handlers_have_a_stack_of_their_own(void **state)
     assert_int_equal(sigaltstack(NULL, &stack), 0);
     assert_int_equal(stack.ss_flags & SS_DISABLE, 0);
     assert_true(stack.ss_size >= 32768);
-    cli_stop_signal_watch(false);
+    cli_stop_signal_watch(NULL, false);
     assert_true(action_of(SIGTERM).sa_handler == SIG_DFL);
 }
 
@@ -45,7 +45,7 @@ static int end_of(void (*body)(void))
 static void watch_and_raise(void)
 {
     const volatile int *place = cli_stop_signal_place();
-    cli_stop_signal_watch(true);
+    cli_stop_signal_watch(NULL, true);
     raise(SIGTERM);
     if (*place != SIGTERM)
         _exit(1);
@@ -54,7 +54,7 @@ static void watch_and_raise(void)
 static void watch_raise_and_stop_watching(void)
 {
     watch_and_raise();
-    cli_stop_signal_watch(false);
+    cli_stop_signal_watch(NULL, false);
 }
 
 static void raise_twice(void)

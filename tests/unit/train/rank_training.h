@@ -16,13 +16,13 @@ struct rank_training {
 static inline ph_status train_as_rank(struct ph_comm *comm, void *context)
 {
     struct rank_training *training = context;
-    struct ph_train_job job = training->setup->job;
+    struct ph__train_job job = training->setup->job;
     job.comm = comm;
     job.observer = ph_comm_rank(comm) == 0 ? job.observer : NULL;
     job.parallel = &training->parallel;
     if (ph_comm_rank(comm) > 0)
         job.first_bad_rows = (struct ph_first_bad_rows){0};
-    return ph_train(&job, &training->summaries[ph_comm_rank(comm)]);
+    return ph__train(&job, &training->summaries[ph_comm_rank(comm)]);
 }
 
 /* plan: all of a plan file but its first lines; NULL: auto. What parallel settings the job has are as their

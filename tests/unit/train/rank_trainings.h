@@ -9,7 +9,7 @@ enum { TRAINING_RANKS = 3 };
 
 /* A rank's own job, to be spoilt, and what came of it. */
 struct rank_training {
-    struct ph_train_job job;
+    struct ph__train_job job;
     struct ph_train_settings train;
     struct ph_parallel_settings parallel;
     int signal; /* as a handler would set it */
@@ -64,7 +64,7 @@ static inline ph_status train_as_rank(struct ph_comm *comm, void *context)
 {
     struct rank_training *training = (struct rank_training *)context + ph_comm_rank(comm);
     training->job.comm = comm;
-    return ph_train(&training->job, &training->summary);
+    return ph__train(&training->job, &training->summary);
 }
 
 /* ends_out: (TRAINING_RANKS), or NULL: none is to fail. */

@@ -2,10 +2,9 @@
  * whole batches: the losses of all steps, what is learnt, and what it takes. */
 #include <math.h>
 
-#include "phloem/config.h"
 #include "store/safetensors.h"
 #include "support/thread_ranks.h"
-#include "train/config/train_options.h"
+#include "train/config/job_config.h"
 #include "unit/train/train_fixture.h"
 
 enum { ROWS = 130, MANY_ROWS = 2400, MOST_STEPS = 16, MOST_SETS = 24 };
@@ -114,13 +113,12 @@ struct training {
 static ph_status train_config(const struct training *training, struct ph_comm *comm, struct ph_config *config)
 {
     const bool is_first = comm == NULL || ph_comm_rank(comm) == 0;
-    const struct ph_train_observer observer = {training->outcome, take_loss, NULL, NULL};
+    const struct ph_train_observer observer = {.context = training->outcome, .on_progress = take_loss};
     struct ph_parallel_settings parallel = {
         .plan = training->plan, .sync = PH_SYNC_ALLREDUCE, .bucket_bytes = 1 << 20, .overlap = true};
     struct ph_encoder *encoder;
     struct ph_train_summary summary;
-    struct ph_train_job job = {.size = sizeof job};
-    PH_TRY(ph_config_job(config, &job));
+    struct ph__train_job job = ph__config_job(config);
     PH_TRY(ph_encoder_create(ph_config_data(config), &encoder));
     job.encoder = encoder;
     job.folder = training->folder;
@@ -128,7 +126,7 @@ static ph_status train_config(const struct training *training, struct ph_comm *c
     job.observer = is_first ? &observer : NULL;
     job.comm = comm;
     job.parallel = comm != NULL ? &parallel : NULL;
-    const ph_status status = ph_train(&job, &summary);
+    const ph_status status = ph__train(&job, &summary);
     if (status == PH_OK && is_first)
         training->outcome->summary = summary;
     ph_encoder_destroy(encoder);

@@ -111,7 +111,7 @@ static void dataset_teaches_what_its_rows_in_a_file_teach(void **state)
     train(memory);
     memory->train.max_steps = 0;
     memory->job.is_resumed = true;
-    assert_ok(ph_train(&memory->job, &whole));
+    assert_ok(ph__train(&memory->job, &whole));
     assert_int_equal(whole.resumed_step, 20);
     expect_same(&whole, &wanted);
     free(file);
@@ -211,7 +211,7 @@ static void job_without_rows_is_refused(void **state)
     struct setup *setup = set_up("lr", "none");
     struct ph_train_summary summary;
     setup->job.paths.train = NULL;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.train is missing");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CONFIG, "data.train is missing");
     free(setup);
 }
 

@@ -76,8 +76,7 @@ static struct ph_program *build_dlrm(enum ph_precision precision)
         .rule.epsilon = 1e-8,
         .embedding_learning_rate_factor = 1,
         .embedding_scope = PH_SCOPE_TOUCHED};
-    const struct ph_train_job job = {
-        .size = sizeof job, .model = &model, .train = &train, .optimizer = &optimizer};
+    const struct ph__train_job job = {.model = &model, .train = &train, .optimizer = &optimizer};
     struct ph__training_program training = {0};
     assert_ok(ph__training_program_build(&job, &features, NULL, &training));
     return training.program;

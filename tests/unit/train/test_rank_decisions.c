@@ -92,7 +92,7 @@ static ph_status break_off(void *context, const struct ph_train_progress *progre
     return ph_fail(PH_ERROR_DISK, "there is no room here");
 }
 
-/* Whoever calls ph_train need not tell the others. */
+/* Whoever calls ph__train need not tell the others. */
 static ph_status train_and_look(struct ph_comm *comm, void *context)
 {
     const ph_status status = train_as_rank(comm, context);

@@ -11,7 +11,7 @@
 #include "base/file/file.h"
 #include "data/data_options.h"
 #include "data/synth/synth_options.h"
-#include "phloem/train.h"
+#include "train/job.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -54,7 +54,7 @@ struct setup {
     struct ph_model_settings model;
     struct ph_train_settings train;
     struct ph_optimizer_settings optimizer;
-    struct ph_train_job job;
+    struct ph__train_job job;
     char folder[512];
     char first_bad_rows[3][512]; /* that job.first_bad_rows are written to */
 };
@@ -91,8 +91,7 @@ static inline struct setup *set_up(const char *model, const char *folder)
         .embedding_learning_rate_factor = 1,
         .embedding_l2 = 1e-4,
         .embedding_scope = PH_SCOPE_WHOLE};
-    setup->job = (struct ph_train_job){.size = sizeof(struct ph_train_job),
-        .run.seed = test_seed(),
+    setup->job = (struct ph__train_job){.run.seed = test_seed(),
         .model = &setup->model,
         .train = &setup->train,
         .optimizer = &setup->optimizer,
@@ -135,7 +134,7 @@ static inline struct ph_train_summary train(const struct setup *setup)
 {
     remove_folder(setup);
     struct ph_train_summary summary;
-    assert_ok(ph_train(&setup->job, &summary));
+    assert_ok(ph__train(&setup->job, &summary));
     return summary;
 }
 

@@ -7,6 +7,7 @@
 #include "base/file/file.h"
 #include "base/memory/arena.h"
 #include "base/memory/memory.h"
+#include "phloem/memory.h"
 #include "support/test_support.h"
 
 static void memory_is_zeroed_and_aligned(void **state)
@@ -143,10 +144,57 @@ static void a_peak_that_is_over_can_be_forgotten(void **state)
         assert_true(after + size / 2 < before);
 }
 
+struct counted {
+    size_t num_allocated, num_released, bytes;
+};
+
+static void *count_allocation(void *context, size_t bytes)
+{
+    struct counted *counted = context;
+    counted->num_allocated++;
+    counted->bytes += bytes;
+    return bytes > (size_t)1 << 30 ? NULL : calloc(1, bytes);
+}
+
+static void count_release(void *context, void *pointer, size_t bytes)
+{
+    struct counted *counted = context;
+    counted->num_released++;
+    counted->bytes -= bytes;
+    free(pointer);
+}
+
+static void hooks_are_asked_for_large_memory(void **state)
+{
+    (void)state;
+    struct counted counted = {0};
+    const struct ph_memory_hooks hooks = {
+        .size = sizeof hooks, .context = &counted, .allocate = count_allocation, .release = count_release};
+    const struct ph_memory_hooks half = {.size = sizeof half, .allocate = count_allocation};
+    void *pointer = NULL, *other = NULL;
+    assert_fails(ph_memory_set_hooks(&half), PH_ERROR_USAGE, "both allocate and release");
+    assert_ok(ph_memory_set_hooks(&hooks));
+    assert_ok(ph__memory_alloc((size_t)4 << 20, "a test", &pointer));
+    assert_ok(ph__memory_alloc(0, "a test", &other));
+    assert_int_equal(counted.num_allocated, 2);
+    assert_int_equal(counted.bytes, ((size_t)4 << 20) + 1);
+    assert_fails(ph_memory_set_hooks(NULL), PH_ERROR_USAGE, "in use");
+    ph__memory_free(pointer, (size_t)4 << 20);
+    ph__memory_free(other, 0);
+    assert_int_equal(counted.num_released, 2);
+    assert_int_equal(counted.bytes, 0);
+    assert_fails(ph__memory_alloc((size_t)1 << 40, "a test", &pointer), PH_ERROR_MEMORY, "a test");
+    assert_ok(ph_memory_set_hooks(NULL));
+    assert_ok(ph__memory_alloc(100, "a test", &pointer));
+    ph__memory_free(pointer, 100);
+    assert_int_equal(counted.num_allocated, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_aligned),
+        cmocka_unit_test(hooks_are_asked_for_large_memory),
         cmocka_unit_test(what_cannot_be_had_is_named),
         cmocka_unit_test(size_arithmetic_sees_overflow),
         cmocka_unit_test(arrays_grow_by_doubling_and_keep_their_items),

@@ -2,10 +2,12 @@
 #include "phloem/phloem.h"
 
 #include "support/test_support.h"
+#include "train/config/job_config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -36,8 +38,7 @@ static void what_stands_in_a_config_comes_out_of_it(void **state)
         "model: {kind: fm, hidden_units: [8, 4]}\ntrain: {batch_size: 10}\n"
         "optimizer: {learning_rate: 0.25, groups: [{name: g, pattern: 'x*', l2: 1}]}\n");
     struct ph_config *config = read_config(path, COUNT(sets), sets);
-    struct ph_train_job job = {.size = sizeof job};
-    assert_ok(ph_config_job(config, &job));
+    struct ph__train_job job = ph__config_job(config);
     assert_int_equal(job.run.seed, 9);
     assert_int_equal(job.run.num_threads, 3);
     assert_string_equal(job.paths.train, "a.csv");
@@ -69,13 +70,15 @@ static void structs_without_their_size_are_refused(void **state)
 {
     (void)state;
     struct ph_config *config = read_config(NULL, 0, NULL);
-    struct ph_train_job job = {0};
+    struct ph_train_observer observer = {0};
+    struct ph_train_options training = {0};
     struct ph_prepare_options options = {0};
-    struct ph_train_summary training;
     struct ph_prepare_summary preparation;
-    const char *why = "set it to sizeof(struct ph_train_job)";
-    assert_fails(ph_config_job(config, &job), PH_ERROR_USAGE, why);
-    assert_fails(ph_train(&job, &training), PH_ERROR_USAGE, why);
+    const char *why = "set it to sizeof(struct ph_train_options)";
+    assert_fails(ph_train_config(config, &training, NULL), PH_ERROR_USAGE, why);
+    training = (struct ph_train_options){.size = sizeof training, .folder = "none", .observer = &observer};
+    why = "set it to sizeof(struct ph_train_observer)";
+    assert_fails(ph_train_config(config, &training, NULL), PH_ERROR_USAGE, why);
     why = "set it to sizeof(struct ph_prepare_options)";
     assert_fails(ph_config_prepare_options(config, &options), PH_ERROR_USAGE, why);
     assert_fails(ph_prepare(ph_config_data(config), "none", &options, &preparation), PH_ERROR_USAGE, why);
@@ -86,8 +89,7 @@ static void no_file_is_the_defaults(void **state)
 {
     (void)state;
     struct ph_config *config = read_config(NULL, 0, NULL);
-    struct ph_train_job job = {.size = sizeof job};
-    assert_ok(ph_config_job(config, &job));
+    struct ph__train_job job = ph__config_job(config);
     assert_int_equal(job.run.seed, 1);
     assert_int_equal(job.train->epochs, 1);
     assert_null(job.paths.train);
@@ -109,8 +111,7 @@ static void what_is_written_reads_back_the_same(void **state)
     ph_config_destroy(config);
     config = read_config(first, 0, NULL);
     assert_int_equal(ph_config_model(config)->kind, ph_model_find("lr"));
-    struct ph_train_job job = {.size = sizeof job};
-    assert_ok(ph_config_job(config, &job));
+    struct ph__train_job job = ph__config_job(config);
     assert_string_equal(job.paths.train, "$x y.csv");
     assert_ok(ph_config_write(config, second));
     char *text = read_text(first), *again = read_text(second);
@@ -134,6 +135,55 @@ static void what_cannot_be_read_is_named(void **state)
     assert_fails(ph_config_read("/nonexistent.yaml", NULL, 0, &config), PH_ERROR_CONFIG, "/nonexistent.yaml");
     assert_fails(ph_config_read(NULL, gone, 1, &config), PH_ERROR_DATA, "/nonexistent");
     assert_null(config);
+}
+
+static void a_text_is_read_like_a_file(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"threads=3"};
+    struct ph_config *config = NULL;
+    assert_ok(ph_config_from_text("{\"seed\": 9, \"model\": {\"kind\": \"fm\", \"hidden_units\": [8, 4]}}",
+        "a dict", sets, COUNT(sets), &config));
+    const struct ph__train_job job = ph__config_job(config);
+    assert_int_equal(job.run.seed, 9);
+    assert_int_equal(job.run.num_threads, 3);
+    assert_int_equal(job.model->hidden_units[1], 4);
+    ph_config_destroy(config);
+    assert_fails(ph_config_from_text("seed: 1\ntrain: {epoch: 2}", "a dict", NULL, 0, &config),
+        PH_ERROR_CONFIG, "a dict:2: unknown key 'train.epoch'; did you mean 'train.epochs'?");
+    assert_fails(ph_config_from_text("seed: [", "a dict", NULL, 0, &config), PH_ERROR_CONFIG,
+        "a dict:2: not valid YAML");
+}
+
+/* Each key of a config that is written is in the schema. */
+static void the_schema_has_every_key(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    struct ph__json *schema = NULL;
+    assert_ok(ph_config_schema(&text));
+    assert_ok(ph__json_parse(text, strlen(text), "schema", PH_ERROR_BUG, &schema));
+    size_t num_found = 0;
+    for (size_t s = 0; s < ph__json_size(schema); s++) {
+        const struct ph__json *section = ph__json_at(schema, s), *keys = ph__json_get(section, "keys");
+        for (size_t k = 0; k < ph__json_size(keys); k++) {
+            const struct ph__json *key = ph__json_at(keys, k);
+            const char *name = ph__json_as_text(ph__json_get(key, "key"), "");
+            assert_true(strlen(ph__json_as_text(ph__json_get(key, "help"), "")) > 0);
+            if (strcmp(name, "epochs") == 0 || strcmp(name, "fields") == 0)
+                num_found++;
+            if (strcmp(name, "epochs") == 0) {
+                assert_string_equal(ph__json_as_text(ph__json_get(section, "section"), ""), "train");
+                assert_string_equal(ph__json_as_text(ph__json_get(key, "type"), ""), "integer");
+                assert_true(ph__json_as_bool(ph__json_get(key, "may_change_on_resume"), false));
+            }
+            if (strcmp(name, "fields") == 0)
+                assert_true(ph__json_size(ph__json_get(ph__json_get(key, "records"), "keys")) > 10);
+        }
+    }
+    assert_int_equal(num_found, 2);
+    ph__json_destroy(schema);
+    ph_text_free(text);
 }
 
 static float score_blank_row(const char *folder)
@@ -175,24 +225,22 @@ static void a_config_is_all_that_preparing_training_and_scoring_want(void **stat
     struct ph_prepare_summary preparation;
     assert_ok(ph_prepare(ph_config_data(config), prepared, &options, &preparation));
     assert_int_equal(preparation.num_rows, 1200);
-    struct ph_encoder *encoder = NULL;
-    assert_ok(ph_encoder_create(ph_config_data(config), &encoder));
-    assert_int_equal(ph_encoder_num_sparse(encoder), 3);
-    struct ph_train_job job = {.size = sizeof job};
-    assert_ok(ph_config_job(config, &job));
     struct ph_train_summary summary;
-    job.encoder = encoder;
-    job.folder = folder;
-    assert_ok(ph_train(&job, &summary));
+    char *json = NULL;
+    const struct ph_train_options training = {
+        .size = sizeof training, .folder = folder, .summary_json = &json};
+    assert_ok(ph_train_config(config, &training, &summary));
     assert_int_equal(summary.steps, 9);
     assert_true(summary.has_test);
-    ph_encoder_destroy(encoder);
-    float probability = score_blank_row(folder); /* by what the weights say of themselves */
+    assert_non_null(strstr(json, summary.checkpoint_sha256));
+    ph_text_free(json);
+    const float probability = score_blank_row(folder);
     assert_true(probability > 0 && probability < 1);
     snprintf(folder, sizeof folder, "%s/run/config.yaml", test_folder());
-    assert_ok(ph_config_write(config, folder));
+    assert_int_equal(unlink(folder), 0);
     snprintf(folder, sizeof folder, "%s/run", test_folder());
-    assert_true(score_blank_row(folder) == probability);
+    assert_true(score_blank_row(folder) == probability); /* by what the weights say of themselves */
+    assert_fails(ph_train_config(config, &training, NULL), PH_ERROR_USAGE, "run");
     ph_config_destroy(config);
 }
 
@@ -204,6 +252,8 @@ int main(void)
         cmocka_unit_test(no_file_is_the_defaults),
         cmocka_unit_test(what_is_written_reads_back_the_same),
         cmocka_unit_test(what_cannot_be_read_is_named),
+        cmocka_unit_test(a_text_is_read_like_a_file),
+        cmocka_unit_test(the_schema_has_every_key),
         cmocka_unit_test(a_config_is_all_that_preparing_training_and_scoring_want),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

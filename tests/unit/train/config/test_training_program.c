@@ -198,7 +198,7 @@ static ph_real *fill(const struct ph_store *store, const char *name, double valu
 
 /* A step of gradient descent in FinalNet whose blocks, all else being 0, say nothing but their biases. */
 static void step_of_two_blocks(
-    const struct ph_train_job *job, const struct ph_batch *batch, double rate, double *first, double *second)
+    const struct ph__train_job *job, const struct ph_batch *batch, double rate, double *first, double *second)
 {
     const struct ph_model_features features = {.num_dense = batch->num_dense, .num_tasks = 1};
     struct ph__training_program training;

@@ -110,7 +110,7 @@ static void train_until(struct setup *setup, uint64_t step)
 {
     struct ph_train_summary summary;
     watch.stop_step = step;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     watch.stop_step = 0;
     watch.signal = 0;
     setup->job.is_resumed = true;
@@ -119,7 +119,7 @@ static void train_until(struct setup *setup, uint64_t step)
 static void expect_refused(struct setup *setup, const char *what)
 {
     struct ph_train_summary summary;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, what);
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DATA, what);
     assert_non_null(strstr(ph_error_text(), "put them back, or begin a new training with another --out"));
     assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "summary.json")));
 }
@@ -127,7 +127,7 @@ static void expect_refused(struct setup *setup, const char *what)
 static struct ph_train_summary expect_resumed(struct setup *setup)
 {
     struct ph_train_summary summary;
-    assert_ok(ph_train(&setup->job, &summary));
+    assert_ok(ph__train(&setup->job, &summary));
     assert_true(summary.resumed_step > 0 && !summary.was_finished);
     return summary;
 }

@@ -72,7 +72,7 @@ static void train_until(struct setup *setup, uint64_t step, bool is_resumed)
     struct ph_train_summary summary;
     setup->job.is_resumed = is_resumed;
     watch.stop_step = step;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     watch.stop_step = 0;
     watch.signal = 0;
 }
@@ -81,7 +81,7 @@ static struct ph_train_summary resume(struct setup *setup)
 {
     struct ph_train_summary summary;
     setup->job.is_resumed = true;
-    assert_ok(ph_train(&setup->job, &summary));
+    assert_ok(ph__train(&setup->job, &summary));
     return summary;
 }
 
@@ -169,7 +169,7 @@ static void expect_tested_when_it_resumes(int64_t checkpoint_steps)
     remove_folder(stopped);
     stopped->train.checkpoint_steps = checkpoint_steps;
     watch.stop_evaluation = wanted.steps;
-    assert_fails(ph_train(&stopped->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
+    assert_fails(ph__train(&stopped->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     memset(&watch, 0, sizeof watch);
     assert_false(ph__file_exists(path_in(stopped, "summary.json")));
     struct ph_train_summary resumed = resume(stopped);
@@ -380,7 +380,7 @@ static void without_a_valid_checkpoint_nothing_is_touched(void **state)
     const char *before = text_of(path_in(setup, "metrics.jsonl"));
     setup->job.is_resumed = true;
     watch.num_starts = watch.num_notes = 0;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CHECKPOINT, "step-000000000019.safetensors");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CHECKPOINT, "step-000000000019.safetensors");
     assert_int_equal(watch.num_starts + watch.num_notes, 0);
     assert_string_equal(text_of(path_in(setup, "metrics.jsonl")), before);
     flip_byte(checkpoint(setup, 19), -9);
@@ -431,28 +431,29 @@ static void settings_that_the_checkpoint_rules_out_are_refused(void **state)
     changed.job.train = &changed.train;
     changed.train.max_steps = 40;
     assert_fails(
-        ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "train.max_steps was '30' and is now '40'");
+        ph__train(&changed.job, &summary), PH_ERROR_CONFIG, "train.max_steps was '30' and is now '40'");
     changed.train.max_steps = 10;
-    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "train.max_steps is 10");
+    assert_fails(ph__train(&changed.job, &summary), PH_ERROR_CONFIG, "train.max_steps is 10");
     changed.train.max_steps = 30;
     changed.train.epochs = 1;
-    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "train.epochs is 1");
+    assert_fails(ph__train(&changed.job, &summary), PH_ERROR_CONFIG, "train.epochs is 1");
     changed.train.epochs = 3;
     changed.job.paths.valid = NULL;
-    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "data.valid");
+    assert_fails(ph__train(&changed.job, &summary), PH_ERROR_CONFIG, "data.valid");
     changed.job.paths.valid = setup->job.paths.valid;
     changed.train.patience = 50;
-    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "train.patience was '0' and is now '50'");
+    assert_fails(
+        ph__train(&changed.job, &summary), PH_ERROR_CONFIG, "train.patience was '0' and is now '50'");
     changed.train.patience = 0;
     changed.job.reading.max_bad_rows = 4;
     assert_fails(
-        ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "data.max_bad_rows was '5' and is now '4'");
+        ph__train(&changed.job, &summary), PH_ERROR_CONFIG, "data.max_bad_rows was '5' and is now '4'");
     changed.job.reading.max_bad_rows = 5;
     changed.job.run.seed++;
-    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "of a training with seed '");
+    assert_fails(ph__train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "of a training with seed '");
     changed.job.run.seed = setup->job.run.seed;
     changed.train.batch_size = 255;
-    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "train.batch_size '256', not '255'");
+    assert_fails(ph__train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "train.batch_size '256', not '255'");
     assert_int_equal(resume(setup).steps, 30);
     free(setup);
 }
@@ -465,7 +466,7 @@ static void folder_has_one_training_at_a_time(void **state)
     int lock;
     assert_ok(ph__directory_create(setup->folder));
     assert_ok(ph__directory_lock(setup->folder, &lock));
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_USAGE, "locked: another process uses");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_USAGE, "locked: another process uses");
     ph__directory_unlock(lock);
     train(setup);
     assert_ok(ph__directory_lock(setup->folder, &lock)); /* it has been given back */
@@ -480,13 +481,13 @@ static void folder_that_is_in_use_is_refused_unless_resumed(void **state)
     struct ph_train_summary summary;
     train(setup);
     setup->job.is_resumed = false;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_USAGE, "--resume");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_USAGE, "--resume");
     /* Something else: no training. */
     remove_folder(setup);
     assert_ok(ph__directory_create(setup->folder));
     test_write_text(path_in(setup, "novel.txt"), "It was a dark and stormy night");
     setup->job.is_resumed = true;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CHECKPOINT, "holds no training");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CHECKPOINT, "holds no training");
     /* A training that was killed before its first checkpoint, or while its folder was made, begins anew. */
     test_write_text(path_in(setup, "encoder.json"), "{");
     assert_int_equal(resume(setup).resumed_step, 0);
@@ -494,7 +495,7 @@ static void folder_that_is_in_use_is_refused_unless_resumed(void **state)
     assert_ok(ph__directory_create(setup->folder));
     test_write_text(path_in(setup, "config.yaml.tmp"), "see");
     setup->job.is_resumed = false;
-    assert_ok(ph_train(&setup->job, &summary));
+    assert_ok(ph__train(&setup->job, &summary));
     free(setup);
 }
 
@@ -538,11 +539,11 @@ static void loss_that_is_not_finite_leaves_the_last_checkpoint_good(void **state
     setup->train.checkpoint_steps = 1;
     setup->train.checkpoints_kept = 1;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
     assert_int_equal(num_checkpoints(setup), 1);
     /* It loads, and leads to the same end. */
     setup->job.is_resumed = true;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
     free(setup);
 }
 
@@ -563,7 +564,7 @@ static void training_of_no_epochs_is_refused(void **state)
     struct setup *setup = set_up_all("lr", "no_epochs");
     struct ph_train_summary summary;
     setup->train.epochs = 0;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "train.epochs is 0");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CONFIG, "train.epochs is 0");
     free(setup);
 }
 

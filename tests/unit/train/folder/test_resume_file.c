@@ -204,7 +204,7 @@ static void file_of_another_job_is_refused_and_changes_nothing(void **state)
     fill(written);
     assert_ok(ph__resume_file_write(path, written));
     assert_ok(ph_checkpoint_digest(read->store, read->state, before));
-    struct ph_train_job *job = &setups[1]->job;
+    struct ph__train_job *job = &setups[1]->job;
     job->run.seed++;
     expect_other_value(path, read, "of a training with seed '");
     job->run.seed--;

@@ -134,7 +134,7 @@ static void curves_of_a_resumed_training_are_whole(void **state)
     struct ph_train_summary summary;
     setup->job.observer = &observer;
     setup->job.stop_signal = &stop;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     page_of(setup);
     page_expect(page, "Not finished: stopped at step 16, in epoch 2");
     assert_int_equal(page_points(page, "loss-curve"), 15);
@@ -142,7 +142,7 @@ static void curves_of_a_resumed_training_are_whole(void **state)
     stop = 0;
     setup->job.observer = NULL;
     setup->job.is_resumed = true;
-    assert_ok(ph_train(&setup->job, &summary));
+    assert_ok(ph__train(&setup->job, &summary));
     page_of(setup);
     page_expect(page, "; resumed at step 16");
     assert_int_equal(page_points(page, "loss-curve"), 36);
@@ -168,7 +168,7 @@ static void a_training_that_fails_leaves_what_it_had(void **state)
     struct setup *setup = set_up_report("dnn", "failed");
     struct ph_train_summary summary;
     make_divergent(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
     page_expect(page_of(setup), "Not finished");
     page_expect(page, "Reason: epoch 1, step ");
     free(setup);

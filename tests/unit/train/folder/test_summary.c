@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "support/test_support.h"
 
@@ -40,8 +41,7 @@ static const char *write_sample(void)
     static char path[512];
     static const struct ph_model_settings model = {.kind = 0};
     static const struct ph_train_settings train = {.deterministic = true};
-    const struct ph_train_job job = {
-        .size = sizeof job, .run.seed = 7, .model = &model, .train = &train, .folder = "run"};
+    const struct ph__train_job job = {.run.seed = 7, .model = &model, .train = &train, .folder = "run"};
     snprintf(path, sizeof path, "%s/summary.json", test_folder());
     assert_ok(ph__summary_write(&job, &sample, &bad_rows, "some backend", NULL, path));
     return path;
@@ -109,6 +109,31 @@ static void what_is_no_summary_is_named(void **state)
         PH_ERROR_CHECKPOINT, "JSON");
 }
 
+static void a_progress_is_told_as_json(void **state)
+{
+    (void)state;
+    const struct ph_metrics valid = {.num_samples = 7, .auc = 0.75, .logloss = NAN};
+    struct ph_train_progress progress = {.epoch = 2, .epochs = 3, .step = 40, .loss = 0.5, .auc = NAN};
+    struct ph__json *json = NULL;
+    char *text = NULL;
+    assert_ok(ph_train_progress_json(&progress, &text));
+    assert_ok(ph__json_parse(text, strlen(text), "progress", PH_ERROR_BUG, &json));
+    assert_int_equal(ph__json_as_integer(ph__json_get(json, "step"), 0), 40);
+    assert_true(ph__json_as_number(ph__json_get(json, "loss"), 0) == 0.5);
+    assert_true(ph__json_is_null(ph__json_get(json, "auc")));
+    assert_true(ph__json_is_null(ph__json_get(json, "valid")));
+    ph__json_destroy(json);
+    ph_text_free(text);
+    progress.valid = &valid;
+    progress.is_best = true;
+    assert_ok(ph_train_progress_json(&progress, &text));
+    assert_ok(ph__json_parse(text, strlen(text), "progress", PH_ERROR_BUG, &json));
+    assert_true(ph__json_as_bool(ph__json_get(json, "is_best"), false));
+    assert_true(ph__json_as_number(ph__json_get(ph__json_get(json, "valid"), "auc"), 0) == 0.75);
+    ph__json_destroy(json);
+    ph_text_free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +141,7 @@ int main(void)
         cmocka_unit_test(a_summary_that_does_not_say_how_it_ended_is_read),
         cmocka_unit_test(the_backend_is_read_as_far_as_it_fits),
         cmocka_unit_test(what_is_no_summary_is_named),
+        cmocka_unit_test(a_progress_is_told_as_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,7 @@ static void expect_same_bits_otherwise(struct setup *setup, const char *checkpoi
     train(setup);
     setup->train.max_steps = 0;
     setup->job.is_resumed = true;
-    assert_ok(ph_train(&setup->job, &resumed));
+    assert_ok(ph__train(&setup->job, &resumed));
     setup->job.is_resumed = false;
     assert_int_equal(resumed.resumed_step, 17);
     assert_string_equal(resumed.checkpoint_sha256, checkpoint_sha256);
@@ -127,7 +127,7 @@ static void format_that_is_not_learnt_is_refused_by_its_key(void **state)
     struct ph_train_summary summary;
     struct setup *setup = set_up("fm", "levels");
     setup->train.row_format = PH_ROWS_INT8;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG,
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CONFIG,
         "train.row_format is int8; it must be fp32, fp16, bf16 or bf16_split");
     free(setup);
 }
@@ -301,7 +301,7 @@ static void observer_can_end_the_training(void **state)
     struct ph_train_observer observer = {.context = &seen, .on_progress = see};
     setup->job.observer = &observer;
     struct ph_train_summary summary;
-    assert_int_equal(ph_train(&setup->job, &summary), PH_ERROR_DISK);
+    assert_int_equal(ph__train(&setup->job, &summary), PH_ERROR_DISK);
     free(setup);
 }
 
@@ -313,7 +313,7 @@ static void signal_ends_the_training_with_its_status(void **state)
     setup->job.stop_signal = &stop_signal;
     struct ph_train_summary summary;
     assert_fails(
-        ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "stopped by a signal before the first step");
+        ph__train(&setup->job, &summary), PH_ERROR_TERMINATED, "stopped by a signal before the first step");
     free(setup);
 }
 
@@ -325,7 +325,7 @@ static void loss_that_is_not_finite_stops_the_training_by_name(void **state)
     setup->optimizer.learning_rate = 1e38;
     setup->train.max_gradient_norm = 0;
     struct ph_train_summary summary;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "is not finite");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DIVERGED, "is not finite");
     free(setup);
 }
 
@@ -352,15 +352,15 @@ static void model_whose_scores_are_no_numbers_is_never_the_best(void **state)
     make_divergent(setup);
     setup->train.max_steps = 1;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.valid are not numbers");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.valid are not numbers");
     setup->train.non_finite = PH_NON_FINITE_SKIP;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "so no model is kept");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DIVERGED, "so no model is kept");
     assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "model.safetensors")));
     setup->train.non_finite = PH_NON_FINITE_STOP;
     setup->job.paths.valid = NULL;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.test are not numbers");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.test are not numbers");
     free(setup);
 }
 
@@ -417,7 +417,7 @@ static void label_that_is_blank_in_every_row_is_refused_before_the_first_step(vo
     struct ph_train_summary summary;
     const char *path = setup->job.paths.train = blank_labels(setup, "1");
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA,
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DATA,
         "blank.tsv: label 'label' (column 'label') is blank in every row");
     assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "metrics.jsonl")));
     setup->job.paths.train = fixture.data.paths.train;
@@ -443,7 +443,7 @@ static void summary_says_what_ended_the_training(void **state)
     assert_int_equal(train(setup).ended_by, PH_ENDED_BY_PATIENCE);
     struct ph_train_summary again;
     setup->job.is_resumed = true;
-    assert_ok(ph_train(&setup->job, &again));
+    assert_ok(ph__train(&setup->job, &again));
     assert_true(again.was_finished);
     assert_int_equal(again.ended_by, PH_ENDED_BY_PATIENCE);
     free(setup);
@@ -455,7 +455,7 @@ static void empty_file_for_later_is_refused_before_the_first_step(void **state)
     struct setup *setup = set_up("lr", "empty_test");
     struct ph_train_summary summary;
     setup->job.paths.test = test_write_file("nothing.tsv", "");
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "nothing.tsv");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DATA, "nothing.tsv");
     assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "metrics.jsonl")));
     free(setup);
 }
@@ -466,7 +466,7 @@ static void job_that_cannot_fit_ends_before_the_first_step(void **state)
     struct setup *setup = set_up("dnn", "too_large");
     setup->model.embedding_dim = 1ll << 36;
     struct ph_train_summary summary;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_MEMORY, "this job needs");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_MEMORY, "this job needs");
     free(setup);
 }
 

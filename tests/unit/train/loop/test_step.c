@@ -141,9 +141,9 @@ static void a_resumed_stream_is_measured_as_one_that_was_not_stopped(void **stat
     train(stopped);
     stopped->job.is_resumed = true;
     stopped->train.max_steps = 9;
-    assert_ok(ph_train(&stopped->job, &resumed));
+    assert_ok(ph__train(&stopped->job, &resumed));
     stopped->train.max_steps = 0;
-    assert_ok(ph_train(&stopped->job, &resumed));
+    assert_ok(ph__train(&stopped->job, &resumed));
     struct windows windows = read_windows(stopped);
     assert_memory_equal(&windows, &expected, sizeof windows);
     assert_string_equal(resumed.checkpoint_sha256, whole.checkpoint_sha256);
@@ -151,7 +151,7 @@ static void a_resumed_stream_is_measured_as_one_that_was_not_stopped(void **stat
     assert_memory_equal(&resumed.progressive.auc, &whole.progressive.auc, sizeof(double));
     stopped->train.progressive_rows = 600;
     assert_fails(
-        ph_train(&stopped->job, &resumed), PH_ERROR_CHECKPOINT, "train.progressive_rows '700', not '600'");
+        ph__train(&stopped->job, &resumed), PH_ERROR_CHECKPOINT, "train.progressive_rows '700', not '600'");
     free(setup);
     free(stopped);
 }
@@ -164,7 +164,7 @@ static void a_finished_stream_is_told_again(void **state)
     setup->train.checkpoint_steps = 5;
     struct ph_train_summary first = train(setup);
     setup->job.is_resumed = true;
-    assert_ok(ph_train(&setup->job, &again));
+    assert_ok(ph__train(&setup->job, &again));
     assert_true(again.was_finished && again.has_progressive);
     assert_true(again.progressive.logloss == first.progressive.logloss);
     assert_int_equal(again.progressive.num_samples, 3000);
@@ -177,16 +177,16 @@ static void streams_that_are_none_are_refused(void **state)
     struct ph_train_summary summary;
     struct setup *setup = set_up_stream("lr", "refused", 700);
     setup->job.reading.is_shuffled = true;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.shuffle: false");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CONFIG, "data.shuffle: false");
     setup->job.reading.is_shuffled = false;
     setup->train.epochs = 2;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "train.epochs: 1");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CONFIG, "train.epochs: 1");
     setup->train.epochs = 1;
     setup->job.reading.negative_rate = 0.5;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.negative_rate: 1");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CONFIG, "data.negative_rate: 1");
     setup->job.reading.negative_rate = 1;
     setup->train.progressive_rows = 0;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "train.progressive_rows");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CONFIG, "train.progressive_rows");
     assert_false(ph__file_exists(setup->folder));
     free(setup);
 }

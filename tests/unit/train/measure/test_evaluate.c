@@ -38,9 +38,9 @@ static void bad_rows_are_left_out_of_all_files_and_counted(void **state)
     assert_non_null(strstr(setup->first_bad_rows[2], "bad_test.tsv:31"));
     setup->job.reading.max_bad_rows = 0;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "bad_valid.tsv:21");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DATA, "bad_valid.tsv:21");
     setup->job.paths.valid = setup->job.paths.test = NULL;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "bad_train.tsv:101");
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DATA, "bad_train.tsv:101");
     free(setup);
 }
 
@@ -71,7 +71,7 @@ static void a_rate_that_is_no_share_is_refused(void **state)
     static const double rates[] = {-0.5, 1.5, NAN};
     for (size_t i = 0; i < COUNT(rates); i++) {
         setup->job.reading.negative_rate = rates[i];
-        assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.negative_rate");
+        assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CONFIG, "data.negative_rate");
     }
     free(setup);
 }

@@ -13,7 +13,7 @@
 
 static ph_status init(struct ph_comm *comm, void *context)
 {
-    const struct ph_train_job job = {.size = sizeof job, .comm = comm, .parallel = context};
+    const struct ph__train_job job = {.comm = comm, .parallel = context};
     struct ph__ranks ranks;
     const ph_status status = ph__ranks_init(&ranks, &job);
     ph__ranks_fini(&ranks);
@@ -36,7 +36,7 @@ static void ranks_that_nobody_sums_for_are_refused(void **state)
 {
     (void)state;
     is_refused(PH_SYNC_NONE, "parallel.sync: none requires a single rank, not 2");
-    is_refused(PH_SYNC_HUB, "parallel.sync: hub requires a reducer in struct ph_train_job");
+    is_refused(PH_SYNC_HUB, "parallel.sync: hub requires a reducer in struct ph__train_job");
 }
 
 static void one_rank_needs_no_sums(void **state)
@@ -84,7 +84,7 @@ static void what_ranks_agree_on_is_of_all_of_them(void **state)
 /* The plan that a job gets by itself: that of nominal figures, whatever is measured or free at the moment. */
 
 struct planned {
-    struct ph_train_job job;
+    struct ph__train_job job;
     struct ph_parallel_settings parallel;
     size_t world_size, ranks_per_host;
     char *texts[THREAD_RANKS_MOST]; /* the plan as each rank would write it */
@@ -109,7 +109,7 @@ static ph_status write_text(const struct ph__plan *plan, char **text_out)
 static ph_status plan_as_rank(struct ph_comm *comm, void *context)
 {
     struct planned *planned = context;
-    struct ph_train_job job = planned->job;
+    struct ph__train_job job = planned->job;
     struct ph__ranks ranks;
     job.comm = comm;
     job.parallel = &planned->parallel;
@@ -136,7 +136,7 @@ static char *plan_by_nominal_figures(const struct planned *planned)
     const struct ph__topology topology = {planned->world_size, planned->ranks_per_host};
     const struct ph__plan_machine machine =
         ph__plan_machine_nominal((uint64_t)planned->parallel.memory_bytes);
-    struct ph_train_job job = planned->job;
+    struct ph__train_job job = planned->job;
     struct ph__table_list list;
     struct ph__plan plan;
     char *text;

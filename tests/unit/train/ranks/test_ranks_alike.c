@@ -256,7 +256,7 @@ static void tables_too_large_for_one_rank_train_on_four(void **state)
     calm(setup);
     setup->train.epochs = 1;
     setup->job.parallel = &few;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_MEMORY,
+    assert_fails(ph__train(&setup->job, &summary), PH_ERROR_MEMORY,
         "rank 0 of 1 would hold 3.8 KiB of tables with their optimizer's slots, but at most 1.2 KiB are "
         "allowed: "
         "2.5 KiB too much; its largest table is 'embedding.C1'");

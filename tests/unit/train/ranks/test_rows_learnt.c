@@ -56,11 +56,11 @@ static void train_both_ways(const char *name, enum ph_optimizer_kind optimizer, 
     setup->train.report_seconds = 0;
     setup->job.observer = &observer;
     setup->job.stop_signal = &stop;
-    assert_int_equal(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED);
+    assert_int_equal(ph__train(&setup->job, &summary), PH_ERROR_TERMINATED);
     stop = 0;
     setup->job.observer = NULL;
     setup->job.is_resumed = true;
-    assert_ok(ph_train(&setup->job, &summary));
+    assert_ok(ph__train(&setup->job, &summary));
     assert_true(summary.resumed_step > 0 && summary.resumed_step < 5);
     pages[1] = page_of(setup);
     free(setup);

@@ -1,0 +1,50 @@
+/* A training as the rest of this room runs it: settings, an encoder and rows from wherever they come.
+ * Programs train by ph_train_config of phloem/train.h. */
+#ifndef PH_TRAIN_JOB_H
+#define PH_TRAIN_JOB_H
+
+#include "phloem/train.h"
+
+/* A training to run. Pointers are borrowed. */
+struct ph__train_job {
+    struct ph_run_settings run;
+    const struct ph_model_settings *model;
+    const struct ph_train_settings *train;
+    const struct ph_optimizer_settings *optimizer;
+    const struct ph_parallel_settings *parallel; /* NULL only if comm is NULL */
+    /* NULL: this process alone; otherwise all its ranks train together, with equal jobs: an error of
+     * ph__train on one of them is an error on all, and comm is unusable afterwards. */
+    struct ph_comm *comm;
+    const struct ph_encoder *encoder;
+    struct ph_data_paths paths; /* valid and test may be NULL */
+    /* For the training rows; max_bad_rows for each split. Predictions are corrected for negative_rate
+     * wherever the model scores: docs/ONLINE.md. */
+    struct ph_reading reading;
+    const struct ph_dataset *train_dataset, *valid_dataset,
+        *test_dataset;                        /* NULL, or used in the place of a path */
+    const char *folder;                       /* made if missing; gets the files below */
+    bool is_resumed;                          /* set to continue in a folder that is not empty */
+    const struct ph_train_observer *observer; /* NULL: none */
+    const struct ph_reducer *reducer;         /* for several ranks with PH_SYNC_HUB; NULL: none */
+    const char
+        *profile_path; /* NULL: no profile; otherwise gets rank 0's table at the end; "-": standard output */
+    const char *trace_path;          /* NULL: no trace; either all ranks want one or none */
+    const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
+    struct ph_first_bad_rows first_bad_rows;
+};
+
+/* Checks that a training may begin or resume in the folder, which is made when it is missing.
+ * has_checkpoint_out: there is a checkpoint to resume from, and `encoder` of the job must then be that of the
+ * folder's encoder.json. A folder of a training that was stopped before its first checkpoint begins anew.
+ * Errors: PH_ERROR_USAGE for a folder that is not empty unless is_resumed, PH_ERROR_CHECKPOINT for one that
+ * holds no training that could be resumed, PH_ERROR_DISK. */
+ph_status ph__train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out);
+
+/* Trains, and leaves in the folder what ph_train_config of phloem/train.h says, but no config.yaml: the
+ * caller writes it, from on_start. The job's observer needs no size.
+ *
+ * Errors: those of ph_train_config; a job that differs from that of the checkpoint where it may not is
+ * PH_ERROR_CHECKPOINT, naming a setting. */
+ph_status ph__train(const struct ph__train_job *job, struct ph_train_summary *summary_out);
+
+#endif
