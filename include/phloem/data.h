@@ -200,7 +200,7 @@ struct ph_prepare_summary {
 PH_MUST_CHECK ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out);
 
-/* ---- rows in memory, by the Arrow C data interface ---- */
+/* ---- rows in memory and in streams, by the Arrow C data and stream interfaces ---- */
 
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
@@ -227,7 +227,20 @@ struct ArrowArray {
 
 #endif
 
-/* Record batches from any Arrow producer; their buffers are read in place. */
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+
+#endif
+
+/* Record batches from any Arrow producer, in memory or in streams; their buffers are read in place. */
 struct ph_dataset;
 
 PH_MUST_CHECK ph_status ph_dataset_create(struct ph_dataset **dataset_out); /* PH_ERROR_MEMORY */
@@ -236,7 +249,7 @@ void ph_dataset_destroy(struct ph_dataset *dataset); /* releases every batch; NU
 /* Takes a record batch: an array of type struct, format "+s", whose children are the columns. On success both
  * are moved: the dataset owns the batch and releases it when destroyed, the schema has been read and
  * released, and release is NULL in both. On failure both stay the caller's, unchanged. Not allowed while
- * batches of the dataset are open.
+ * batches of the dataset are open, nor for a dataset of streams (PH_ERROR_USAGE).
  *
  * Columns match a schema by name; a column that is wanted may occur only once. Values may be of bool, int8 to
  * uint64, float16 to float64, utf8, binary (also large, and views), date, timestamp and decimal128 with a
@@ -246,7 +259,33 @@ void ph_dataset_destroy(struct ph_dataset *dataset); /* releases every batch; NU
  * schema disagree; PH_ERROR_USAGE when either has been released; PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_dataset_append_arrow(
     struct ph_dataset *dataset, struct ArrowArray *batch, struct ArrowSchema *schema);
-uint64_t ph_dataset_num_rows(const struct ph_dataset *dataset);
+
+/* Opens a stream of the same rows each time. A pass over the data is one stream: to find the columns, to
+ * learn vocabularies, to look at the first rows, each epoch, each evaluation, and again from the beginning
+ * when a training resumes. */
+struct ph_stream_opener {
+    size_t size; /* sizeof the struct: phloem/options.h */
+    /* Fills in a stream, which the dataset releases when the pass ends, early or not. Called by the thread
+     * that opens the pass, never by two at once; the stream itself is read by one thread at a time, not
+     * always the one that opened it. A status other than PH_OK ends the pass, and leaves no stream; its text
+     * is what ph_fail has recorded, if anything. */
+    ph_status (*open)(void *context, struct ArrowArrayStream *stream_out);
+    void *context;    /* must stay until the dataset is destroyed */
+    const char *name; /* stands for the data in errors, copied; NULL: "dataset" */
+};
+
+/* Creates a dataset whose record batches come from streams, with columns and types as for
+ * ph_dataset_append_arrow. It works wherever a dataset does, and gives the bits of the same rows in memory,
+ * however a stream cuts them into batches. A pass holds one batch at a time, and releases it before it asks
+ * for the next one. Opens nothing yet. PH_ERROR_USAGE: no open; PH_ERROR_MEMORY.
+ *
+ * Passes fail with PH_ERROR_DATA, naming the batch (from 0), for a stream that fails, with its own error's
+ * text; for a batch that does not fit the stream's schema; and for a pass that lacks a column of an earlier
+ * one, or ends with another number of rows than the first pass that came to its end. */
+PH_MUST_CHECK ph_status ph_dataset_create_from_streams(
+    const struct ph_stream_opener *opener, struct ph_dataset **dataset_out);
+
+uint64_t ph_dataset_num_rows(const struct ph_dataset *dataset); /* 0: unknown, for streams */
 
 /* Builds an encoder as ph_encoder_create does, with the dataset in the place of the training file: its
  * columns are those of the first batch, and vocabularies and statistics are learnt from all rows. data.format

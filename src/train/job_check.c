@@ -143,7 +143,7 @@ ph_status ph__label_check_end(
     while (check->is_known[task])
         task++;
     const struct ph__column *column = label_column(encoder, task);
-    const char *place = rows.dataset != NULL ? PH_DATASET_NAME : rows.path;
+    const char *place = rows.dataset != NULL ? rows.dataset->name : rows.path;
     return ph_fail(PH_ERROR_DATA,
         "%s: label '%s' (column '%s') is blank in every row: there is nothing to learn; fill the column in, "
         "or name another one in data.fields (kind: label)",

@@ -183,7 +183,7 @@ ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
     struct ph_batches_options own;
-    const struct origin origin = {.path = PH_DATASET_NAME, .dataset = dataset};
+    const struct origin origin = {.path = dataset->name, .dataset = dataset};
     PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_batches_options"));
     return open_batches(encoder, &origin, &own, batches_out);
 }

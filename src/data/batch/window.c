@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "data/source/dataset.h"
 #include "data/source/input_file.h"
 
 /* Indices of a position's words. */
@@ -167,12 +168,14 @@ static ph_status restore(struct ph__window *window, const struct ph_position *po
     return PH_OK;
 }
 
-/* Returns true when rows of text may be skipped unseen: no row is left out, and the first row does not decide
- * what the others are. */
-static bool can_skip_text(const struct ph__window *window, const struct ph_batches_options *options)
+/* Returns true when rows of text may be skipped unseen: no row is left out, the first row does not decide
+ * what the others are, and going back, at the end, does not mean to read a stream anew. */
+static bool can_skip_text(const struct ph__window *window, const struct ph_dataset *dataset,
+    const struct ph_batches_options *options)
 {
-    return !options->reading.is_shuffled && options->reading.max_bad_rows == 0 && !options->needs_no_labels &&
-           ph__negatives_are_all_kept(&window->negatives);
+    const bool is_stream = dataset != NULL && dataset->streams != NULL;
+    return !is_stream && !options->reading.is_shuffled && options->reading.max_bad_rows == 0 &&
+           !options->needs_no_labels && ph__negatives_are_all_kept(&window->negatives);
 }
 
 static ph_status open_prepared(struct ph__window *window, const struct ph_batches_options *options)
@@ -198,7 +201,7 @@ static ph_status open_rows(struct ph__window *window, const struct ph_dataset *d
         .max_bad_rows = options->reading.max_bad_rows,
         .stop_signal = options->stop_signal,
         .start = &start};
-    window->can_skip = options->world_size > 1 && can_skip_text(window, options);
+    window->can_skip = options->world_size > 1 && can_skip_text(window, dataset, options);
     return ph__source_open(&window->source, window->encoder, window->path, &source_options);
 }
 

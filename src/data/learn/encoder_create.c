@@ -88,12 +88,18 @@ static ph_status build_array_columns(
 static ph_status build_dataset_columns(
     const struct ph_data_settings *settings, const struct ph_dataset *dataset, struct ph_encoder *encoder)
 {
-    const struct ph__dataset_batch *batch = &dataset->batches[0];
+    const struct ph__dataset_batch *batch;
+    struct ph__dataset_reader reader;
     struct named_columns columns = {0};
-    PH_TRY(named_columns_init(&columns, batch->num_columns));
-    for (size_t i = 0; i < batch->num_columns; i++)
+    ph_status status = ph__dataset_reader_first(&reader, dataset, &batch);
+    if (status == PH_OK)
+        status = named_columns_init(&columns, batch->num_columns);
+    for (size_t i = 0; status == PH_OK && i < batch->num_columns; i++)
         named_columns_add(&columns, batch->columns[i].name, batch->columns[i].kind == PH_ARROW_LIST);
-    return build_named_columns(settings, &columns, encoder);
+    if (status == PH_OK)
+        status = build_named_columns(settings, &columns, encoder);
+    ph__dataset_reader_close(&reader);
+    return status;
 }
 
 static bool is_read_once(const char *path)
@@ -213,7 +219,7 @@ static ph_status read_all(struct ph__source *source, struct ph__rows *rows)
 static ph_status learn(
     const struct ph_data_settings *settings, const struct ph_dataset *dataset, struct ph_encoder *encoder)
 {
-    const char *path = dataset != NULL ? PH_DATASET_NAME : settings->paths.train;
+    const char *path = dataset != NULL ? dataset->name : settings->paths.train;
     struct ph__fit fit;
     struct ph__source source = {0};
     struct ph__rows rows = {0};
@@ -309,9 +315,6 @@ ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_e
 ph_status ph_encoder_create_from_dataset(const struct ph_data_settings *settings,
     const struct ph_dataset *dataset, struct ph_encoder **encoder_out)
 {
-    if (dataset->num_batches == 0)
-        return ph_fail(
-            PH_ERROR_DATA, PH_DATASET_NAME ": has no batches, so its columns are unknown: append one first");
     struct ph_encoder *encoder;
     PH_TRY(ph__encoder_new(&encoder));
     ph_status status = build_dataset_columns(settings, dataset, encoder);

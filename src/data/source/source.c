@@ -33,7 +33,7 @@ static const struct ph__format *format_of(
     return &ph__format_delimited;
 }
 
-/* Lists the files of the path; with a dataset, the path once for each batch. */
+/* Lists the files of the path; a dataset is one. */
 static ph_status list_paths(struct ph__source *source, const char *path)
 {
     const struct ph_dataset *dataset = source->options.dataset;
@@ -42,15 +42,11 @@ static ph_status list_paths(struct ph__source *source, const char *path)
             "%s: rows of format arrow cannot be read from a file; pass them as a dataset", path);
     if (dataset == NULL)
         return ph__input_list(&source->arena, path, &source->paths, &source->num_paths);
-    if (dataset->num_batches == 0)
-        return ph_fail(PH_ERROR_DATA, "%s: has no rows", path);
-    const char *name = ph__arena_strdup(&source->arena, path);
-    source->paths = ph__arena_alloc_array(&source->arena, dataset->num_batches, sizeof *source->paths);
-    if (name == NULL || source->paths == NULL)
+    source->paths = ph__arena_alloc(&source->arena, sizeof *source->paths);
+    if (source->paths == NULL)
         return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < dataset->num_batches; i++)
-        source->paths[i] = name;
-    source->num_paths = dataset->num_batches;
+    source->paths[0] = dataset->name;
+    source->num_paths = 1;
     return PH_OK;
 }
 

@@ -42,7 +42,7 @@ struct ph__format {
 struct ph__source_options {
     bool needs_no_labels;                /* true: the file may lack labels, weights and groups */
     uint64_t max_bad_rows;               /* one more bad row is the error */
-    const struct ph_dataset *dataset;    /* NULL, or its rows are read, batches in place of files */
+    const struct ph_dataset *dataset;    /* NULL, or its rows are read, as one file */
     struct ph__fingerprint *fingerprint; /* NULL, or the path's fingerprint, carried on */
     const volatile int *stop_signal;     /* NULL, or ends reading text (PH_ERROR_INTERRUPTED) once not 0 */
     struct ph__fit *fit;                 /* NULL, or learns from the rows instead of encoding them */
@@ -74,7 +74,7 @@ struct ph__source {
 };
 
 /* Opens a source. A path with *, ? or [ that is not a file itself is a pattern; its files come in the order
- * of their names. "-" is standard input. With a dataset the path is only its name in errors. Errors:
+ * of their names. "-" is standard input. With a dataset the path is ignored. Errors:
  * PH_ERROR_DATA. Close the source also on failure. */
 ph_status ph__source_open(struct ph__source *source, const struct ph_encoder *encoder, const char *path,
     const struct ph__source_options *options);

@@ -1,4 +1,6 @@
-/* Rows of a dataset: batches of Arrow's columns in place of files. */
+/* Rows of a dataset: one file, whose fetch goes from batch to batch. */
+#include "data/source/source_arrow.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,24 +8,16 @@
 
 #include "base/memory/memory.h"
 #include "base/text/name_index.h"
-#include "data/source/dataset.h"
 #include "data/source/source.h"
 
 /* Source of a column of the encoder. */
-struct cell {
+struct ph__arrow_cell {
     const struct ph__column *column;
     const struct ph__arrow_column *from;
     char written[PH_ARROW_WRITTEN_BYTES]; /* text made of the value, for the row in the making */
 };
 
-struct arrow_batch {
-    const struct ph__dataset_batch *batch;
-    struct cell *cells; /* (num_cells) */
-    size_t num_cells;
-    uint64_t next; /* next row */
-};
-
-/* ---- opening ---- */
+/* ---- matching ---- */
 
 /* Finds a column by name; gives NULL when there is none, PH_ERROR_DATA when there are several. `names`
  * indexes the batch's columns. */
@@ -37,14 +31,15 @@ static ph_status find_column(const struct ph__dataset_batch *batch, const struct
     return PH_OK;
 }
 
-static ph_status match_column(const struct ph__source *source, struct arrow_batch *state,
-    const struct ph__name_index *names, const struct ph__column *column)
+static ph_status match_column(struct ph__arrow_rows *rows, const struct ph__name_index *names,
+    const struct ph__column *column, enum ph__arrow_needs needs)
 {
     const struct ph__arrow_column *from;
-    if (column->kind == PH_FIELD_IGNORE)
+    const bool may_lack = ph__column_may_lack(column, needs != PH_ARROW_NEEDS_ALL);
+    if (column->kind == PH_FIELD_IGNORE || (may_lack && needs == PH_ARROW_FEATURES_ALONE))
         return PH_OK;
-    PH_TRY(find_column(state->batch, names, column->from, &from));
-    if (from == NULL && ph__column_may_lack(column, source->options.needs_no_labels))
+    PH_TRY(find_column(rows->batch, names, column->from, &from));
+    if (from == NULL && may_lack)
         return PH_OK;
     if (from == NULL)
         return ph_fail(PH_ERROR_DATA, "the batch has no column '%s'", column->from);
@@ -52,61 +47,36 @@ static ph_status match_column(const struct ph__source *source, struct arrow_batc
     if (from->kind == PH_ARROW_LIST && (!column->is_list || column->is_group))
         return ph_fail(PH_ERROR_DATA, "arrow: column '%s' (format '%s') has lists, but the schema's '%s' %s",
             from->name, from->format, column->name, column->is_list ? "is a group" : "has one value");
-    state->cells[state->num_cells++] = (struct cell){.column = column, .from = from};
+    rows->cells[rows->num_cells++] = (struct ph__arrow_cell){.column = column, .from = from};
     return PH_OK;
 }
 
-static ph_status match_columns(const struct ph__source *source, struct arrow_batch *state)
+ph_status ph__arrow_rows_match(struct ph__arrow_rows *rows, const struct ph_encoder *encoder,
+    const struct ph__dataset_batch *batch, enum ph__arrow_needs needs)
 {
     struct ph__name_index names = {0};
     ph_status status = PH_OK;
-    for (size_t i = 0; i < state->batch->num_columns && status == PH_OK; i++)
-        status = ph__name_index_add(&names, state->batch->columns[i].name);
-    for (size_t i = 0; i < source->encoder->num_columns && status == PH_OK; i++)
-        status = match_column(source, state, &names, &source->encoder->columns[i]);
+    rows->batch = batch;
+    rows->num_cells = 0;
+    if (rows->cells == NULL)
+        rows->cells = calloc(encoder->num_columns + 1, sizeof *rows->cells);
+    if (rows->cells == NULL)
+        return ph__out_of_memory("%zu columns", encoder->num_columns);
+    for (size_t i = 0; i < batch->num_columns && status == PH_OK; i++)
+        status = ph__name_index_add(&names, batch->columns[i].name);
+    for (size_t i = 0; i < encoder->num_columns && status == PH_OK; i++)
+        status = match_column(rows, &names, &encoder->columns[i], needs);
     ph__name_index_fini(&names);
-    if (status == PH_OK)
-        return PH_OK;
-    return ph_fail(status, "%s: batch %zu: %s", source->paths[source->file], source->file, ph_error_text());
+    return status;
 }
 
-static ph_status open_arrow(struct ph__source *source, const struct ph__source_position *position)
+void ph__arrow_rows_fini(struct ph__arrow_rows *rows)
 {
-    const struct ph_encoder *encoder = source->encoder;
-    struct arrow_batch *state = calloc(1, sizeof *state);
-    source->state = state;
-    if (state != NULL)
-        state->cells = calloc(encoder->num_columns + 1, sizeof *state->cells);
-    if (state == NULL || state->cells == NULL)
-        return ph__out_of_memory("cannot read %s", source->paths[source->file]);
-    state->batch = &source->options.dataset->batches[source->file];
-    PH_TRY(match_columns(source, state));
-    if (position->row > state->batch->num_rows)
-        return ph_fail(
-            PH_ERROR_DATA, "%s: has fewer rows than when reading stopped", source->paths[source->file]);
-    state->next = position->row;
-    return PH_OK;
+    free(rows->cells);
+    *rows = (struct ph__arrow_rows){0};
 }
 
-static void close_arrow(struct ph__source *source)
-{
-    struct arrow_batch *state = source->state;
-    if (state == NULL)
-        return;
-    free(state->cells);
-    free(state);
-}
-
-/* ---- rows ---- */
-
-static ph_status fetch_arrow(struct ph__source *source, bool *is_end_out)
-{
-    struct arrow_batch *state = source->state;
-    *is_end_out = state->next == state->batch->num_rows;
-    if (!*is_end_out)
-        state->next++;
-    return PH_OK;
-}
+/* ---- encoding ---- */
 
 /* Goes on to the dictionary's value if the column has a dictionary. */
 static ph_status resolve(const struct ph__arrow_column **from, int64_t *at)
@@ -146,7 +116,7 @@ static ph_status encode_item(struct ph__row_encoder *row, const struct ph__colum
                                : ph__row_item(row, column, text, length, 1);
 }
 
-static ph_status encode_value(struct ph__row_encoder *row, struct cell *cell, int64_t at)
+static ph_status encode_value(struct ph__row_encoder *row, struct ph__arrow_cell *cell, int64_t at)
 {
     const struct ph__column *column = cell->column;
     const struct ph__arrow_column *from = cell->from;
@@ -165,7 +135,7 @@ static ph_status encode_value(struct ph__row_encoder *row, struct cell *cell, in
     return ph__row_text(row, column, text, length);
 }
 
-static ph_status encode_cell(struct ph__row_encoder *row, struct cell *cell, int64_t at)
+static ph_status encode_cell(struct ph__row_encoder *row, struct ph__arrow_cell *cell, int64_t at)
 {
     int64_t first, end;
     if (cell->from->kind != PH_ARROW_LIST)
@@ -178,28 +148,102 @@ static ph_status encode_cell(struct ph__row_encoder *row, struct cell *cell, int
     return PH_OK;
 }
 
+ph_status ph__arrow_rows_encode(struct ph__arrow_rows *rows, struct ph__row_encoder *row, uint64_t at)
+{
+    const struct ph__dataset_batch *batch = rows->batch;
+    const bool is_null = !ph__arrow_bit(batch->validity, batch->offset + (int64_t)at);
+    for (size_t i = 0; i < rows->num_cells; i++)
+        PH_TRY(is_null ? ph__row_text(row, rows->cells[i].column, "", 0)
+                       : encode_cell(row, &rows->cells[i], (int64_t)at));
+    return PH_OK;
+}
+
+/* ---- the source ---- */
+
+struct arrow_pass {
+    struct ph__dataset_reader reader;
+    struct ph__arrow_rows rows; /* without a batch: before the first, or behind the last */
+    uint64_t num_before;        /* rows of the batches before */
+    uint64_t next;              /* next row of the batch; the rows before it are left out */
+};
+
+/* Goes to the batch that has the next row. */
+static ph_status find_batch(struct ph__source *source, bool *is_end_out)
+{
+    const bool needs_no_labels = source->options.needs_no_labels;
+    struct arrow_pass *pass = source->state;
+    const struct ph__dataset_batch *batch = pass->rows.batch;
+    *is_end_out = false;
+    while (batch == NULL || pass->next >= batch->num_rows) {
+        if (batch != NULL) {
+            pass->num_before += batch->num_rows;
+            pass->next -= batch->num_rows;
+        }
+        pass->rows.batch = NULL;
+        PH_TRY(ph__dataset_reader_next(&pass->reader, &batch));
+        *is_end_out = batch == NULL;
+        if (batch == NULL)
+            return pass->next == 0 ? PH_OK
+                                   : ph_fail(PH_ERROR_DATA, "%s: has fewer rows than when reading stopped",
+                                         source->paths[source->file]);
+        const ph_status status = ph__arrow_rows_match(&pass->rows, source->encoder, batch,
+            needs_no_labels ? PH_ARROW_NEEDS_NO_LABELS : PH_ARROW_NEEDS_ALL);
+        if (status != PH_OK)
+            return ph_fail(status, "%s: batch %zu: %s", source->paths[source->file],
+                pass->reader.num_read - 1, ph_error_text());
+    }
+    return PH_OK;
+}
+
+static ph_status open_arrow(struct ph__source *source, const struct ph__source_position *position)
+{
+    bool is_end;
+    struct arrow_pass *pass = calloc(1, sizeof *pass);
+    source->state = pass;
+    if (pass == NULL)
+        return ph__out_of_memory("cannot read %s", source->paths[source->file]);
+    pass->next = position->row;
+    PH_TRY(ph__dataset_reader_open(&pass->reader, source->options.dataset));
+    return find_batch(source, &is_end);
+}
+
+static void close_arrow(struct ph__source *source)
+{
+    struct arrow_pass *pass = source->state;
+    if (pass == NULL)
+        return;
+    ph__dataset_reader_close(&pass->reader);
+    ph__arrow_rows_fini(&pass->rows);
+    free(pass);
+}
+
+static ph_status fetch_arrow(struct ph__source *source, bool *is_end_out)
+{
+    struct arrow_pass *pass = source->state;
+    PH_TRY(find_batch(source, is_end_out));
+    if (!*is_end_out)
+        pass->next++;
+    return PH_OK;
+}
+
 static ph_status encode_arrow(struct ph__source *source)
 {
-    const struct arrow_batch *state = source->state;
-    int64_t at = (int64_t)state->next - 1;
-    bool is_null = !ph__arrow_bit(state->batch->validity, state->batch->offset + at);
-    for (size_t i = 0; i < state->num_cells; i++)
-        PH_TRY(is_null ? ph__row_text(&source->row, state->cells[i].column, "", 0)
-                       : encode_cell(&source->row, &state->cells[i], at));
-    return PH_OK;
+    struct arrow_pass *pass = source->state;
+    return ph__arrow_rows_encode(&pass->rows, &source->row, pass->next - 1);
 }
 
 static void locate_arrow(const struct ph__source *source, char *text, size_t size)
 {
-    const struct arrow_batch *state = source->state;
-    snprintf(text, size, "%s: batch %zu, row %" PRIu64, source->paths[source->file], source->file,
-        state->next - 1);
+    const struct arrow_pass *pass = source->state;
+    snprintf(text, size, "%s: batch %zu, row %" PRIu64, source->paths[source->file],
+        pass->reader.num_read - 1, pass->next - 1);
 }
 
+/* Counts the rows of all batches, so that a position stays right where a later pass cuts them otherwise. */
 static void tell_arrow(const struct ph__source *source, struct ph__source_position *position)
 {
-    const struct arrow_batch *state = source->state;
-    position->row = state->next;
+    const struct arrow_pass *pass = source->state;
+    position->row = pass->num_before + pass->next;
 }
 
 const struct ph__format ph__format_arrow = {

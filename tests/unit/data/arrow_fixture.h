@@ -11,7 +11,8 @@
 #include "support/test_support.h"
 
 struct arrow_counts {
-    int num_arrays, num_schemas; /* alive, children included */
+    _Atomic int num_arrays, num_schemas; /* alive, children included */
+    _Atomic int num_streams;             /* alive */
 };
 
 static inline struct arrow_counts *arrow_counts(void)
@@ -129,8 +130,89 @@ static inline void arrow_release(struct arrow_pair *pair)
     pair->schema.release(&pair->schema);
 }
 
+/* ---- streams ---- */
+
+/* What an opener opens: the same batches each time, unless a test changes it. */
+struct arrow_streams {
+    struct arrow_pair (*make)(const struct arrow_streams *streams, int number); /* batch `number` of a pass */
+    const void *context;                                                        /* of make */
+    int num_batches;
+    int failing_batch; /* batch that fails, from 1, with `error`, which may be NULL; 0: none */
+    const char *error;
+    bool fails_to_open;
+    int num_opened;
+};
+
+struct arrow_stream {
+    struct arrow_streams *streams;
+    int next;
+};
+
+static inline int arrow_stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
+{
+    struct arrow_stream *state = stream->private_data;
+    struct arrow_pair pair = state->streams->make(state->streams, 0);
+    pair.array.release(&pair.array);
+    *out = pair.schema;
+    return 0;
+}
+
+static inline int arrow_stream_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+    struct arrow_stream *state = stream->private_data;
+    *out = (struct ArrowArray){.release = NULL};
+    if (state->streams->failing_batch > 0 && state->next + 1 == state->streams->failing_batch)
+        return 5; /* EIO */
+    if (state->next == state->streams->num_batches)
+        return 0;
+    struct arrow_pair pair = state->streams->make(state->streams, state->next++);
+    pair.schema.release(&pair.schema);
+    *out = pair.array;
+    return 0;
+}
+
+static inline const char *arrow_stream_error(struct ArrowArrayStream *stream)
+{
+    return ((struct arrow_stream *)stream->private_data)->streams->error;
+}
+
+static inline void arrow_stream_release(struct ArrowArrayStream *stream)
+{
+    assert_non_null(stream->release);
+    free(stream->private_data);
+    stream->release = NULL;
+    arrow_counts()->num_streams--;
+}
+
+static inline ph_status arrow_streams_open(void *context, struct ArrowArrayStream *stream_out)
+{
+    struct arrow_streams *streams = context;
+    streams->num_opened++;
+    if (streams->fails_to_open)
+        return streams->error != NULL ? ph_fail(PH_ERROR_DATA, "%s", streams->error) : PH_ERROR_DATA;
+    struct arrow_stream *state = malloc(sizeof *state);
+    *state = (struct arrow_stream){.streams = streams};
+    *stream_out = (struct ArrowArrayStream){.get_schema = arrow_stream_schema,
+        .get_next = arrow_stream_next,
+        .get_last_error = arrow_stream_error,
+        .release = arrow_stream_release,
+        .private_data = state};
+    arrow_counts()->num_streams++;
+    return PH_OK;
+}
+
+static inline struct ph_dataset *arrow_streams_dataset(struct arrow_streams *streams, const char *name)
+{
+    const struct ph_stream_opener opener = {
+        .size = sizeof opener, .open = arrow_streams_open, .context = streams, .name = name};
+    struct ph_dataset *dataset = NULL;
+    assert_ok(ph_dataset_create_from_streams(&opener, &dataset));
+    return dataset;
+}
+
 static inline void assert_arrow_is_released(void)
 {
+    assert_int_equal(arrow_counts()->num_streams, 0);
     assert_int_equal(arrow_counts()->num_arrays, 0);
     assert_int_equal(arrow_counts()->num_schemas, 0);
 }

@@ -24,14 +24,21 @@ static void fill_columns(void)
 }
 
 /* Rows first .. first + count, borrowed from `columns`. */
-static void append(struct ph_dataset *dataset, int64_t first, int64_t count)
+static struct arrow_pair rows_batch(int64_t first, int64_t count)
 {
     struct arrow_pair batch = arrow_batch(count, 0);
     arrow_add_child(&batch, ARROW_COLUMN("label", "l", count, first, NULL, columns.labels));
     arrow_add_child(&batch, ARROW_COLUMN("user", "l", count, first, NULL, columns.users));
     arrow_add_child(&batch, ARROW_COLUMN("item", "l", count, first, NULL, columns.items));
     arrow_add_child(&batch, ARROW_COLUMN("price", "g", count, first, NULL, columns.prices));
-    assert_ok(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema));
+    return batch;
+}
+
+/* Batches of a stream, smaller than those in memory. */
+static struct arrow_pair stream_batch(const struct arrow_streams *streams, int number)
+{
+    const int64_t first = NUM_ROWS * number / streams->num_batches;
+    return rows_batch(first, NUM_ROWS * (number + 1) / streams->num_batches - first);
 }
 
 static struct ph_dataset *make_dataset(void)
@@ -40,7 +47,8 @@ static struct ph_dataset *make_dataset(void)
     assert_ok(ph_dataset_create(&dataset));
     for (int64_t i = 0; i < NUM_BATCHES; i++) {
         int64_t first = NUM_ROWS * i / NUM_BATCHES;
-        append(dataset, first, NUM_ROWS * (i + 1) / NUM_BATCHES - first);
+        struct arrow_pair batch = rows_batch(first, NUM_ROWS * (i + 1) / NUM_BATCHES - first);
+        assert_ok(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema));
     }
     assert_int_equal(ph_dataset_num_rows(dataset), NUM_ROWS);
     return dataset;
@@ -93,29 +101,65 @@ static void expect_same(const struct ph_train_summary *a, const struct ph_train_
     assert_int_equal(a->test.num_samples, b->test.num_samples);
 }
 
-/* Shuffled, in three epochs, stopped and resumed amid a pass. */
+/* Trains whole, then stops amid a pass and resumes. */
+static void expect_training(const char *folder, const struct ph_encoder *encoder,
+    const struct ph_dataset *dataset, const struct ph_train_summary *wanted)
+{
+    struct setup *setup = set_up("deepfm", folder);
+    use(setup, encoder, NULL, dataset);
+    struct ph_train_summary whole = train(setup);
+    expect_same(&whole, wanted);
+    setup->train.max_steps = 20;
+    train(setup);
+    setup->train.max_steps = 0;
+    setup->job.is_resumed = true;
+    assert_ok(ph__train(&setup->job, &whole));
+    assert_int_equal(whole.resumed_step, 20);
+    expect_same(&whole, wanted);
+    free(setup);
+}
+
+/* Shuffled, in three epochs; in memory and in streams. */
 static void dataset_teaches_what_its_rows_in_a_file_teach(void **state)
 {
     (void)state;
     fill_columns();
-    struct ph_dataset *dataset = make_dataset();
+    struct arrow_streams streams = {.make = stream_batch, .num_batches = 9};
+    struct ph_dataset *memory = make_dataset(), *streamed = arrow_streams_dataset(&streams, NULL);
     const char *path = write_rows();
     struct ph_encoder *encoder = make_encoder(path);
-    struct setup *file = set_up("deepfm", "file"), *memory = set_up("deepfm", "memory");
+    struct setup *file = set_up("deepfm", "file");
     use(file, encoder, path, NULL);
-    use(memory, encoder, NULL, dataset);
-    struct ph_train_summary wanted = train(file), whole = train(memory);
+    struct ph_train_summary wanted = train(file);
     assert_int_equal(wanted.steps, 3 * NUM_ROWS / 50);
-    expect_same(&whole, &wanted);
-    memory->train.max_steps = 20;
-    train(memory);
-    memory->train.max_steps = 0;
-    memory->job.is_resumed = true;
-    assert_ok(ph__train(&memory->job, &whole));
-    assert_int_equal(whole.resumed_step, 20);
-    expect_same(&whole, &wanted);
+    expect_training("memory", encoder, memory, &wanted);
+    expect_training("streamed", encoder, streamed, &wanted);
     free(file);
-    free(memory);
+    ph_encoder_destroy(encoder);
+    ph_dataset_destroy(memory);
+    ph_dataset_destroy(streamed);
+    assert_arrow_is_released();
+}
+
+static void stream_that_fails_ends_the_training(void **state)
+{
+    (void)state;
+    fill_columns();
+    struct ph_encoder *encoder = make_encoder(write_rows());
+    struct arrow_streams streams = {.make = stream_batch, .num_batches = 9};
+    struct ph_dataset *dataset = arrow_streams_dataset(&streams, "clicks");
+    struct setup *setup = set_up("lr", "failing");
+    struct ph_train_summary summary;
+    use(setup, encoder, NULL, dataset);
+    streams.failing_batch = 7;
+    streams.error = "no such row group";
+    assert_fails(
+        ph__train(&setup->job, &summary), PH_ERROR_DATA, "clicks: batch 6: the stream failed: no such row");
+    streams.failing_batch = 0;
+    streams.fails_to_open = setup->job.is_resumed = true;
+    assert_fails(
+        ph__train(&setup->job, &summary), PH_ERROR_DATA, "clicks: the stream cannot be opened: no such row");
+    free(setup);
     ph_encoder_destroy(encoder);
     ph_dataset_destroy(dataset);
     assert_arrow_is_released();
@@ -164,18 +208,21 @@ static void dataset_is_measured_as_its_rows_in_a_file_are(void **state)
     const char *path = write_rows();
     struct ph_encoder *encoder = make_encoder(path);
     struct setup *setup = set_up("deepfm", "unused");
-    struct ph_dataset *dataset = make_dataset();
+    struct arrow_streams streams = {.make = stream_batch, .num_batches = 4};
+    struct ph_dataset *datasets[] = {make_dataset(), arrow_streams_dataset(&streams, NULL)};
     struct fresh_model fresh;
     open_fresh(&fresh, &setup->model, encoder);
-    struct ph_metrics file, memory;
+    struct ph_metrics file, measured;
     assert_ok(ph_scorer_evaluate(fresh.scorer, path, &file));
-    assert_ok(ph_scorer_evaluate_dataset(fresh.scorer, dataset, &memory));
-    assert_int_equal(memory.num_samples, NUM_ROWS);
     assert_int_equal(file.num_samples, NUM_ROWS);
-    assert_true(memory.auc == file.auc && memory.logloss == file.logloss && memory.ne == file.ne);
-    assert_true(memory.calibration == file.calibration && memory.base_rate == file.base_rate);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(ph_scorer_evaluate_dataset(fresh.scorer, datasets[i], &measured));
+        assert_int_equal(measured.num_samples, NUM_ROWS);
+        assert_true(measured.auc == file.auc && measured.logloss == file.logloss && measured.ne == file.ne);
+        assert_true(measured.calibration == file.calibration && measured.base_rate == file.base_rate);
+        ph_dataset_destroy(datasets[i]);
+    }
     close_fresh(&fresh);
-    ph_dataset_destroy(dataset);
     ph_encoder_destroy(encoder);
     free(setup);
     assert_arrow_is_released();
@@ -219,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dataset_teaches_what_its_rows_in_a_file_teach),
+        cmocka_unit_test(stream_that_fails_ends_the_training),
         cmocka_unit_test(dataset_is_measured_as_its_rows_in_a_file_are),
         cmocka_unit_test(bad_rows_of_a_dataset_are_left_out_up_to_the_scorers_limit),
         cmocka_unit_test(job_without_rows_is_refused),
