@@ -287,6 +287,24 @@ PH_MUST_CHECK ph_status ph_dataset_create_from_streams(
 
 uint64_t ph_dataset_num_rows(const struct ph_dataset *dataset); /* 0: unknown, for streams */
 
+/* Gives fields for the columns of the dataset (of its first batch), in their order, as YAML for data.fields:
+ * a flow sequence with a field on each line, to be used as it is or edited. labels (num_labels) names the
+ * label columns; the type decides over the others:
+ *
+ *   text, binary, bool, integer      kind: id
+ *   float, decimal                   kind: dense
+ *   dictionary                       as its values
+ *   list of what would be ids        kind: id, list: true
+ *   date                             the id NAME.weekday
+ *   timestamp                        the ids NAME.hour and NAME.weekday
+ *   any other                        kind: ignore, with the Arrow format in a comment
+ *
+ * Times become parts that come again, since the ids of instants would not. ph_text_free frees the text.
+ * PH_ERROR_DATA: a label that is not a column, or neither a number nor a bool; a column without a name or
+ * with another's; a dataset without a batch. */
+PH_MUST_CHECK ph_status ph_dataset_default_fields(
+    const struct ph_dataset *dataset, const char *const *labels, size_t num_labels, char **yaml_out);
+
 /* Builds an encoder as ph_encoder_create does, with the dataset in the place of the training file: its
  * columns are those of the first batch, and vocabularies and statistics are learnt from all rows. data.format
  * only chooses the built-in schema; with arrow there is none. PH_ERROR_DATA also for a column of an

@@ -178,6 +178,9 @@ static void read_dataset(struct fuzz_schema *schema, const struct ph_dataset *da
         .reading.max_bad_rows = 2};
     struct ph_encoder *encoder = NULL;
     struct ph_batches *batches = NULL;
+    char *fields = NULL;
+    PH_IGNORE(ph_dataset_default_fields(dataset, NULL, 0, &fields)); /* names may be doubled */
+    ph_text_free(fields);
     if (ph_encoder_create_from_dataset(fuzz_settings(schema, NULL), dataset, &encoder) != PH_OK)
         return;
     if (ph_dataset_batches_open(dataset, encoder, &options, &batches) == PH_OK)
