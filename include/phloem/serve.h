@@ -108,6 +108,28 @@ PH_MUST_CHECK ph_status ph_session_score(
 PH_MUST_CHECK ph_status ph_session_score_text(struct ph_session *session, const char *text, size_t size,
     float *probabilities, size_t capacity_rows, size_t *num_rows_out);
 
+/* Scores the rows of an Arrow record batch, with columns by name and types as for ph_dataset_append_arrow:
+ * probabilities (length, T), the bits of ph_session_score. Other columns are ignored, labels among them.
+ * Batch and schema are borrowed during the call, and stay the caller's. Allocates a little for each column,
+ * and as ph_session_score for the rows. PH_ERROR_DATA names the wrong column, or row (from 0) and field;
+ * PH_ERROR_USAGE: the batch or its schema has been released. On failure nothing has been written. */
+PH_MUST_CHECK ph_status ph_session_score_arrow(struct ph_session *session, const struct ArrowArray *batch,
+    const struct ArrowSchema *schema, float *probabilities);
+
+/* Returns the dimension of a sparse feature's embeddings; 0: the model has no such feature, or no table for
+ * it. Of several tables with rows for a feature, as a factorization machine has one of weights beside one of
+ * vectors, the widest is meant; of equally wide ones, the first that the model declares. Features that share
+ * rows (data.fields: shares) have the same embeddings. */
+size_t ph_session_embedding_dim(const struct ph_session *session, const char *feature);
+
+/* Gives the embeddings of ids: vectors (num_ids, dimension), in the precision of the session's row
+ * format. cells (num_ids) has one id each, of the feature's column, encoded as in training: an unknown id
+ * gives row 0, and so does a blank; of a list zeros. PH_ERROR_DATA names the wrong id (from 0) and field,
+ * also one with several ids; PH_ERROR_USAGE: the feature has no embeddings. On failure some vectors may have
+ * been written. */
+PH_MUST_CHECK ph_status ph_session_embed(struct ph_session *session, const char *feature, size_t num_ids,
+    const struct ph_cell *cells, float *vectors);
+
 #ifdef __cplusplus
 }
 #endif

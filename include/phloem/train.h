@@ -145,6 +145,15 @@ PH_MUST_CHECK ph_status ph_scorer_evaluate(
 PH_MUST_CHECK ph_status ph_scorer_evaluate_dataset(
     struct ph_scorer *scorer, const struct ph_dataset *dataset, struct ph_metrics *metrics_out);
 
+/* Do the same with the model of a session, in the session's formats, on as many threads as the session serves
+ * calls at once: the figures of phloem eval, to the bit. Bad rows and batches made ahead are as the folder's
+ * config.yaml says. Any number of threads may evaluate and score at once; each evaluation has memory and
+ * threads of its own. */
+PH_MUST_CHECK ph_status ph_session_evaluate(
+    struct ph_session *session, const char *path, struct ph_metrics *metrics_out);
+PH_MUST_CHECK ph_status ph_session_evaluate_dataset(
+    struct ph_session *session, const struct ph_dataset *dataset, struct ph_metrics *metrics_out);
+
 /* ---- training ---- */
 
 /* State of a running training: a report of the steps since the last one, or an evaluation, which no step has

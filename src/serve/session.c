@@ -15,6 +15,7 @@
 #include "base/memory/memory.h"
 #include "base/thread/cpu.h"
 #include "base/thread/parallel.h"
+#include "data/source/source_arrow.h"
 #include "serve/scorer.h"
 
 #define LINE_BYTES 65536 /* of a line of text; longer lines make it grow */
@@ -194,9 +195,9 @@ ph_status ph__session_run(struct ph_session *session, struct ph__request *reques
     fenv_t former;
     ph_status status = PH_OK;
     ph__cpu_float_enter(false, &former);
-    if (request->num_rows > session->max_batch)
+    if (probabilities == NULL || request->num_rows > session->max_batch)
         status = run_pass(session, context, request, NULL);
-    if (status == PH_OK)
+    if (status == PH_OK && probabilities != NULL)
         status = run_pass(session, context, request, probabilities);
     ph__cpu_float_leave(&former);
     release(session, context);
@@ -222,6 +223,41 @@ ph_status ph_session_score(
 {
     struct cell_request request = {{num_rows, encode_cells}, &session->inputs, cells};
     return ph__session_run(session, &request.base, probabilities);
+}
+
+struct arrow_request {
+    struct ph__request base;
+    struct ph__arrow_rows rows;
+};
+
+static ph_status encode_arrow(struct ph__request *base, struct ph__context *context, size_t row)
+{
+    struct arrow_request *request = (struct arrow_request *)base;
+    ph_status status = ph__row_begin(&context->row, &context->rows);
+    if (status == PH_OK)
+        status = ph__arrow_rows_encode(&request->rows, &context->row, row);
+    if (status == PH_OK)
+        status = ph__row_commit(&context->row);
+    return status == PH_OK ? PH_OK : ph_fail(status, "row %zu: %s", row, ph_error_text());
+}
+
+ph_status ph_session_score_arrow(struct ph_session *session, const struct ArrowArray *batch,
+    const struct ArrowSchema *schema, float *probabilities)
+{
+    struct ph__arena arena = {0};
+    struct ph__dataset_batch columns;
+    struct arrow_request request = {.base.encode = encode_arrow};
+    ph_status status = ph__dataset_batch_init(&arena, batch, schema, &columns);
+    if (status == PH_OK)
+        status =
+            ph__arrow_rows_match(&request.rows, session->model.encoder, &columns, PH_ARROW_FEATURES_ALONE);
+    if (status == PH_OK) {
+        request.base.num_rows = (size_t)columns.num_rows;
+        status = ph__session_run(session, &request.base, probabilities);
+    }
+    ph__arrow_rows_fini(&request.rows);
+    ph__arena_fini(&arena);
+    return status;
 }
 
 /* ---- warming up ---- */

@@ -1,4 +1,5 @@
-/* The inside of a session, shared by the files that take rows as cells and as text. */
+/* The inside of a session, shared by the files that take rows as cells and as text, and that give embeddings.
+ */
 #ifndef PH_SERVE_SESSION_H
 #define PH_SERVE_SESSION_H
 
@@ -83,7 +84,7 @@ struct ph__request {
 };
 
 /* Scores the rows, in pieces if they exceed a batch: probabilities (num_rows, T), which stay untouched when a
- * row is bad. */
+ * row is bad. NULL: the rows are encoded alone, once. */
 ph_status ph__session_run(struct ph_session *session, struct ph__request *request, float *probabilities);
 
 #endif

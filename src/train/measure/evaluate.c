@@ -8,6 +8,7 @@
 #include "base/sizes.h"
 #include "base/thread/stop.h"
 #include "serve/scorer.h"
+#include "serve/session.h"
 #include "train/measure/metrics.h"
 
 /* ---- scores of all ranks ---- */
@@ -291,4 +292,49 @@ ph_status ph_scorer_evaluate_dataset(
     int no_signal;
     struct ph__job_rows rows = {.dataset = dataset};
     return ph__scorer_evaluate(scorer, rows, NULL, &no_signal, metrics_out, NULL, NULL);
+}
+
+/* ---- sessions ---- */
+
+#define SESSION_BATCH_SIZE 4096
+
+/* Measures with a scorer like those of the session's contexts, but for files. */
+static ph_status evaluate_with(const struct ph_session *session, struct ph_backend *backend,
+    struct ph__job_rows rows, struct ph_metrics *metrics_out)
+{
+    const struct ph_reading *reading = &session->config.data.reading;
+    struct ph_scorer_options options = *ph__scorer_options(session->contexts[0].scorer);
+    struct ph_scorer *scorer;
+    int no_signal;
+    options.backend = backend;
+    options.batch_size = SESSION_BATCH_SIZE;
+    options.num_ids = 0;
+    options.num_prefetched = reading->num_prefetched;
+    options.max_bad_rows = reading->max_bad_rows;
+    PH_TRY(ph_scorer_create(&options, &scorer));
+    const ph_status status = ph__scorer_evaluate(scorer, rows, NULL, &no_signal, metrics_out, NULL, NULL);
+    ph_scorer_destroy(scorer);
+    return status;
+}
+
+static ph_status evaluate_session(
+    const struct ph_session *session, struct ph__job_rows rows, struct ph_metrics *metrics_out)
+{
+    const struct ph_backend_options options = {.size = sizeof options, .num_threads = session->num_contexts};
+    struct ph_backend *backend;
+    PH_TRY(ph_backend_create(&options, &backend));
+    const ph_status status = evaluate_with(session, backend, rows, metrics_out);
+    ph_backend_destroy(backend);
+    return status;
+}
+
+ph_status ph_session_evaluate(struct ph_session *session, const char *path, struct ph_metrics *metrics_out)
+{
+    return evaluate_session(session, (struct ph__job_rows){.path = path}, metrics_out);
+}
+
+ph_status ph_session_evaluate_dataset(
+    struct ph_session *session, const struct ph_dataset *dataset, struct ph_metrics *metrics_out)
+{
+    return evaluate_session(session, (struct ph__job_rows){.dataset = dataset}, metrics_out);
 }
