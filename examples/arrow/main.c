@@ -1,12 +1,14 @@
-/* Batches from rows in memory, handed over by the Arrow C data interface:
+/* Batches from the rows of a stream, handed over by the Arrow C stream interface:
  *
  *   arrow CONFIG
  *
- * CONFIG names the columns click, price, user and shop: job.yaml beside this file. The record batch is built
- * by hand here; any Arrow library exports one in one call. Its buffers are read in place, so they stay until
- * it is released. */
+ * CONFIG names the columns click, price, user and shop: job.yaml beside this file. The stream and its record
+ * batch are built by hand here; any Arrow library exports one in one call. The buffers are read in place, so
+ * they stay until the batch is released. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "phloem/phloem.h"
 
@@ -65,6 +67,54 @@ static void export_batch(struct ArrowArray *array, struct ArrowSchema *schema)
         .format = "+s", .n_children = COLUMNS, .children = schema_list, .release = release_schema};
 }
 
+/* ---- the stream: one record batch, and then the end ---- */
+
+static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
+{
+    struct ArrowArray array; /* owns nothing */
+    (void)stream;
+    export_batch(&array, out);
+    return 0;
+}
+
+static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+    struct ArrowSchema schema;
+    bool *has_ended = stream->private_data;
+    *out = (struct ArrowArray){.release = NULL}; /* the end */
+    if (!*has_ended)
+        export_batch(out, &schema);
+    *has_ended = true;
+    return 0;
+}
+
+static const char *get_last_error(struct ArrowArrayStream *stream)
+{
+    (void)stream;
+    return NULL;
+}
+
+static void release_stream(struct ArrowArrayStream *stream)
+{
+    free(stream->private_data);
+    stream->release = NULL;
+}
+
+/* Opens the same rows anew for each pass over them. */
+static ph_status open_stream(void *context, struct ArrowArrayStream *stream_out)
+{
+    (void)context;
+    bool *has_ended = calloc(1, sizeof *has_ended);
+    if (has_ended == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory");
+    *stream_out = (struct ArrowArrayStream){.get_schema = get_schema,
+        .get_next = get_next,
+        .get_last_error = get_last_error,
+        .release = release_stream,
+        .private_data = has_ended};
+    return PH_OK;
+}
+
 /* ---- the batches ---- */
 
 struct rows {
@@ -73,25 +123,11 @@ struct rows {
     struct ph_encoder *encoder;
 };
 
-/* Moves the record batch into the dataset, which releases it; on failure it is still ours to release. */
-static ph_status append(struct ph_dataset *dataset)
-{
-    struct ArrowArray array;
-    struct ArrowSchema schema;
-    export_batch(&array, &schema);
-    ph_status status = ph_dataset_append_arrow(dataset, &array, &schema);
-    if (status != PH_OK) {
-        array.release(&array);
-        schema.release(&schema);
-    }
-    return status;
-}
-
 static ph_status encode(struct rows *rows, const char *path)
 {
+    const struct ph_stream_opener opener = {.size = sizeof opener, .open = open_stream, .name = "clicks"};
     PH_TRY(ph_config_read(path, NULL, 0, &rows->config));
-    PH_TRY(ph_dataset_create(&rows->dataset));
-    PH_TRY(append(rows->dataset));
+    PH_TRY(ph_dataset_create_from_streams(&opener, &rows->dataset));
     return ph_encoder_create_from_dataset(ph_config_data(rows->config), rows->dataset, &rows->encoder);
 }
 

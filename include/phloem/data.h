@@ -2,9 +2,9 @@
  *
  * An encoder is the schema of the rows and all that was learnt from the training data: vocabularies,
  * statistics, boundaries. It turns cells into numbers, and is saved with the model so that evaluation,
- * prediction and serving encode exactly as training did. Rows come from text, arrays (.npy), Arrow batches,
- * prepared data, or as cells that a program hands to a session (phloem/serve.h). Batches stream through the
- * encoder, shuffled if asked, made ahead by a thread.
+ * prediction and serving encode exactly as training did. Rows come from text, arrays (.npy), Arrow batches
+ * and streams, prepared data, or as cells that a program hands to a session (phloem/serve.h). Batches stream
+ * through the encoder, shuffled if asked, made ahead by a thread.
  *
  * Unless a comment says otherwise, an object is used by one thread at a time; an encoder is read-only and may
  * be used by any number. Errors number rows as their source does: lines of text and rows of arrays from 1;
