@@ -11,7 +11,7 @@ import sys
 
 import numpy
 
-import phloem_hub
+import phloem.hub
 
 SHAPES = [((300, 70), "float32"), ((11,), "float32"), ((5, 1000), "float16")]
 NUM_EXCHANGES = 5
@@ -32,9 +32,9 @@ def sum_of(num_workers, exchange, key):
 
 
 def work(address, rank, num_workers, nonce):
-    phloem_hub.create_service(address, "sums", nonce, num_workers)
-    with phloem_hub.Client(address, "sums", nonce, rank) as client:
-        client.init(phloem_hub.Key(shape, dtype) for shape, dtype in SHAPES)
+    phloem.hub.create_service(address, "sums", nonce, num_workers)
+    with phloem.hub.Client(address, "sums", nonce, rank) as client:
+        client.init(phloem.hub.Key(shape, dtype) for shape, dtype in SHAPES)
         for exchange in range(NUM_EXCHANGES):
             for key in range(len(SHAPES)):
                 client.gradient(key)[:] = array_of(rank, exchange, key)
@@ -46,12 +46,12 @@ def work(address, rank, num_workers, nonce):
         transport = client.describe()["transport"]
         sys.stdout.write(f"rank {rank} of {num_workers}: {NUM_EXCHANGES} exchanges over {transport}, sums are right\n")
     if rank == 0:
-        phloem_hub.destroy_service(address, "sums", nonce)  # when all have left
+        phloem.hub.destroy_service(address, "sums", nonce)  # when all have left
 
 
 def run_all_here(num_workers):
     spawning = multiprocessing.get_context("spawn")
-    with phloem_hub.Server() as server:
+    with phloem.hub.Server() as server:
         workers = [spawning.Process(target=work, args=(server.address, rank, num_workers, 1))
                    for rank in range(num_workers)]
         for worker in workers:

@@ -22,7 +22,7 @@ import torch
 import torch.distributed
 import torch.multiprocessing
 
-import phloem_hub
+import phloem.hub
 
 NUM_WORKERS, NUM_STEPS, NUM_ROWS, NUM_INPUTS, NUM_UNITS = 2, 20, 16, 8, 16
 
@@ -39,7 +39,7 @@ class HubGradients:
     def __init__(self, client, parameters):
         self._client = client
         self._key_of = {parameter: key for key, parameter in enumerate(parameters)}
-        client.init(phloem_hub.Key(tuple(p.shape), str(p.dtype).removeprefix("torch.")) for p in self._key_of)
+        client.init(phloem.hub.Key(tuple(p.shape), str(p.dtype).removeprefix("torch.")) for p in self._key_of)
         self.num_buckets = 0  # in the last backward pass
         self._filled = queue.SimpleQueue()  # buckets, then None
         self._thread = threading.Thread(target=self._exchange_all)
@@ -117,8 +117,8 @@ def train(rank, ddp):
 
 
 def train_through_hub(rank, ddp, address):
-    phloem_hub.create_service(address, "ddp", 1, NUM_WORKERS, is_mean=True)
-    with phloem_hub.Client(address, "ddp", 1, rank) as client:
+    phloem.hub.create_service(address, "ddp", 1, NUM_WORKERS, is_mean=True)
+    with phloem.hub.Client(address, "ddp", 1, rank) as client:
         gradients = HubGradients(client, ddp.parameters())
         try:
             ddp.register_comm_hook(None, gradients.hook)
@@ -127,7 +127,7 @@ def train_through_hub(rank, ddp, address):
             gradients.close()
         transport = client.describe()["transport"]
     if rank == 0:
-        phloem_hub.destroy_service(address, "ddp", 1)  # when all have left
+        phloem.hub.destroy_service(address, "ddp", 1)  # when all have left
     sys.stdout.write(f"rank {rank} had {gradients.num_buckets} buckets a step, over {transport}\n")
     return losses
 
@@ -158,7 +158,7 @@ def main():
         if sys.argv[1:] == ["--plain"]:
             torch.multiprocessing.spawn(work, (None, folder), NUM_WORKERS)
         else:
-            with phloem_hub.Server() as server:
+            with phloem.hub.Server() as server:
                 torch.multiprocessing.spawn(work, (server.address, folder), NUM_WORKERS)
     return 0
 

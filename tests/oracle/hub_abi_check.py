@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""bindings/python/phloem_hub.py says what include/phloem/hub.h and hub_server.h say: each structure member by member as the compiler
-lays it out, each enumerator, each function with its parameters, the version of the interface and the library's name.
+"""bindings/python/phloem/hub.py says what include/phloem/hub.h and hub_server.h say: each structure member by member as the
+compiler lays it out, each enumerator, each function with its parameters, the version of the interface and the library's name.
 
 usage: hub_abi_check.py SOURCE_DIR C_COMPILER
 
@@ -137,20 +137,20 @@ def main():
     source, compiler = pathlib.Path(sys.argv[1]), sys.argv[2]
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(source / "bindings" / "python"))
-    import phloem_hub
+    import phloem.hub
 
     include = source / "include"
     header = subprocess.run([compiler, "-E", "-P", f"-I{include}", include / "phloem" / "hub_server.h"], check=True,
                             capture_output=True, text=True).stdout
     measured = measure(compiler, include, header)
-    problems = [*structure_problems(phloem_hub, header, measured), *enumeration_problems(phloem_hub, header, measured),
-                *function_problems(phloem_hub, header)]
-    if phloem_hub.API_VERSION != measured["PH_HUB_API_VERSION"]:
+    problems = [*structure_problems(phloem.hub, header, measured), *enumeration_problems(phloem.hub, header, measured),
+                *function_problems(phloem.hub, header)]
+    if phloem.hub.API_VERSION != measured["PH_HUB_API_VERSION"]:
         problems.append("API_VERSION is another")
-    if phloem_hub.LIBRARY != f"libphloem_hub.so.{measured['PH_VERSION_MAJOR']}":
+    if phloem.hub.LIBRARY != f"libphloem_hub.so.{measured['PH_VERSION_MAJOR']}":
         problems.append("LIBRARY is of another version")
     print("\n".join(problems) or f"{len(STRUCTURES)} structures, {len(ENUMERATIONS)} enumerations and "
-          f"{len(phloem_hub.FUNCTIONS)} functions are those of hub.h and hub_server.h")
+          f"{len(phloem.hub.FUNCTIONS)} functions are those of hub.h and hub_server.h")
     return 1 if problems else 0
 
 

@@ -298,22 +298,22 @@ def main():
     os.environ.update(PYTHONPATH=str(bindings), PYTHONDONTWRITEBYTECODE="1", PHLOEM_HUB_LIBRARY=str(library))
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(bindings))
-    import phloem_hub
+    import phloem.hub
 
     check_example(source)
-    check_version(phloem_hub)
-    with phloem_hub.Server() as server:
-        check_optimizers(phloem_hub, server.address, phloem_hub.Transport.AUTO, "shared memory")
-        check_optimizers(phloem_hub, server.address, phloem_hub.Transport.TCP, "tcp")
-        check_errors(phloem_hub, server.address)
-        check_arrays(phloem_hub, server.address)
-        check_bfloat16(phloem_hub)
-        check_ends(phloem_hub, server.address)
-        check_deaths(phloem_hub, server.address)
+    check_version(phloem.hub)
+    with phloem.hub.Server() as server:
+        check_optimizers(phloem.hub, server.address, phloem.hub.Transport.AUTO, "shared memory")
+        check_optimizers(phloem.hub, server.address, phloem.hub.Transport.TCP, "tcp")
+        check_errors(phloem.hub, server.address)
+        check_arrays(phloem.hub, server.address)
+        check_bfloat16(phloem.hub)
+        check_ends(phloem.hub, server.address)
+        check_deaths(phloem.hub, server.address)
     with tempfile.TemporaryDirectory() as folder:
-        check_server(phloem_hub, folder)
-        check_resumption(phloem_hub, folder)
-    print(f"sums, {len(optimizers(phloem_hub))} optimizers, errors and arrays are as NumPy {np.__version__} has them")
+        check_server(phloem.hub, folder)
+        check_resumption(phloem.hub, folder)
+    print(f"sums, {len(optimizers(phloem.hub))} optimizers, errors and arrays are as NumPy {np.__version__} has them")
 
 
 if __name__ == "__main__":

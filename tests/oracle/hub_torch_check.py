@@ -92,7 +92,7 @@ def check_death(example_folder):
     sys.path.insert(0, str(example_folder))
     import torch
 
-    import phloem_hub
+    import phloem.hub
     import torch_ddp_hook
 
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -100,16 +100,16 @@ def check_death(example_folder):
     model = torch_ddp_hook.make_model()
     ddp = torch.nn.parallel.DistributedDataParallel(model)
     other = """if True:
-        import sys, phloem_hub
+        import sys, phloem.hub
         sizes = [int(size) for size in sys.argv[2:]]
-        client = phloem_hub.Client(sys.argv[1], "ddp", 1, 1)
-        client.init(phloem_hub.Key((size,)) for size in sizes)
+        client = phloem.hub.Client(sys.argv[1], "ddp", 1, 1)
+        client.init(phloem.hub.Key((size,)) for size in sizes)
         sys.stdin.read()"""  # until this one has joined as well
-    with phloem_hub.Server() as server:
-        phloem_hub.create_service(server.address, "ddp", 1, 2, is_mean=True)
+    with phloem.hub.Server() as server:
+        phloem.hub.create_service(server.address, "ddp", 1, 2, is_mean=True)
         sizes = [str(parameter.numel()) for parameter in model.parameters()]
         process = subprocess.Popen([sys.executable, "-c", other, server.address, *sizes], stdin=subprocess.PIPE)
-        client = phloem_hub.Client(server.address, "ddp", 1, 0)
+        client = phloem.hub.Client(server.address, "ddp", 1, 0)
         gradients = torch_ddp_hook.HubGradients(client, model.parameters())
         process.stdin.close()
         ddp.register_comm_hook(None, gradients.hook)

@@ -12,7 +12,7 @@ gradients and parameters live in. What the calls do, and who may call them when,
 
 Arrays of gradients and parameters are the client's memory: they must not be touched after close(). A client belongs to
 one thread at a time; every call lets other Python threads run, and a wait is not interrupted by Ctrl-C before it ends.
-The library is libphloem_hub, as the loader finds it, or the file that $PHLOEM_HUB_LIBRARY names.
+The library is the file that $PHLOEM_HUB_LIBRARY names, else the wheel's, else libphloem_hub as the loader finds it.
 """
 import ctypes
 import dataclasses
@@ -24,6 +24,8 @@ import threading
 import weakref
 
 import numpy
+
+from phloem._library import path_of
 
 API_VERSION = 2  # PH_HUB_API_VERSION
 LIBRARY = "libphloem_hub.so.0"
@@ -167,7 +169,7 @@ class HubError(RuntimeError):
 
 @functools.cache
 def _library():
-    library = ctypes.CDLL(os.environ.get("PHLOEM_HUB_LIBRARY", LIBRARY))
+    library = ctypes.CDLL(path_of("PHLOEM_HUB_LIBRARY", LIBRARY))
     library.ph_error_text.restype = ctypes.c_char_p
     if library.ph_hub_api_version() != API_VERSION:
         raise ImportError(f"{library._name} has version {library.ph_hub_api_version()} of the hub's interface; "
