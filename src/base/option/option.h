@@ -132,7 +132,7 @@ struct ph__section {
 
 /* Fills every section: defaults, then the file (NULL: none), then each "key=value" of sets in order. A set
  * addresses a member of a record list as key[index].member, or as key[name].member when the record has a
- * "name". */
+ * "name"; key=[{name: a}, ...] replaces the whole list. */
 ph_status ph__config_read(const char *path, const char *const *sets, size_t num_sets,
     const struct ph__section *sections, size_t num_sections, struct ph__arena *arena);
 

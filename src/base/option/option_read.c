@@ -227,6 +227,20 @@ static ph_status read_file(struct ph__config_reading *reading, const char *path,
     return PH_OK;
 }
 
+/* Reads a list of mappings, which is written as in a file: data.fields=[{name: a, kind: id}]. */
+static ph_status read_records_set(struct ph__config_reading *reading, const char *key, const char *value)
+{
+    struct ph__yaml_node *nodes = NULL;
+    size_t num_nodes = 0;
+    const char *text = ph__arena_printf(reading->arena, "%s: %s", key, value);
+    if (text == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__yaml_parse(reading->arena, "--set", text, strlen(text), &nodes, &num_nodes));
+    for (size_t i = 0; i < num_nodes; i++)
+        PH_TRY(read_node(reading, &nodes[i]));
+    return PH_OK;
+}
+
 static ph_status read_set(struct ph__config_reading *reading, const char *set)
 {
     reading->where = ph__arena_printf(reading->arena, "--set %s", set);
@@ -240,6 +254,9 @@ static ph_status read_set(struct ph__config_reading *reading, const char *set)
         return PH_ERROR_MEMORY;
     struct ph__config_target target;
     PH_TRY(ph__config_find(reading, key, &target));
+    const bool is_records = target.kind == PH_TARGET_OPTION && target.option->type == PH_OPTION_RECORDS;
+    if (is_records && equals[1] == '[')
+        return read_records_set(reading, key, equals + 1);
     ph_status status = apply_text(reading, &target, equals + 1);
     return status == PH_OK ? PH_OK : ph__config_fail_reason(reading, key, status);
 }

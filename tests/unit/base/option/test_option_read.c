@@ -86,6 +86,22 @@ static void sets_win_over_the_file_in_their_order(void **state)
     ph__arena_fini(&settings.arena);
 }
 
+static void a_set_replaces_a_list_of_mappings(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {
+        "data.fields=[{name: \"a b\", kind: dense},\n {name: c, rows: 5}] # two", "data.fields[c].rows=6"};
+    struct settings settings = {0};
+    setenv("PH_TEST_DATA", "/data", 1);
+    assert_ok(read_settings(&settings, test_write_file("all.yaml", CONFIG), sets, COUNT(sets)));
+    assert_int_equal(settings.data.fields.count, 2);
+    const struct field_settings *fields = settings.data.fields.items;
+    assert_string_equal(fields[0].name, "a b");
+    assert_int_equal(fields[0].kind, 2);
+    assert_int_equal(fields[1].rows, 6);
+    ph__arena_fini(&settings.arena);
+}
+
 static void sections_can_be_read_without_the_others(void **state)
 {
     (void)state;
@@ -218,6 +234,8 @@ static void wrong_sets_are_quoted(void **state)
         "train.epoch=3", "--set train.epoch=3: unknown key 'train.epoch'; did you mean 'train.epochs'?");
     expect_set_refusal("train.epochs=x", "--set train.epochs=x: train.epochs: must be an integer");
     expect_set_refusal("train.epochs", "--set train.epochs: must be key=value");
+    expect_set_refusal("data.fields=[{nam: a}]", "unknown key 'data.fields[0].nam'; did you mean");
+    expect_set_refusal("data.fields=[{name: a}", "--set:2: not valid YAML");
     expect_set_refusal("=3", "--set =3: must be key=value");
     expect_set_refusal("train=3", "--set train=3: 'train' is a section: name one of its keys");
     expect_set_refusal("train.title=caf\xe9", "train.title: must be UTF-8, not 'caf");
@@ -271,6 +289,7 @@ int main(void)
         cmocka_unit_test(every_type_is_read),
         cmocka_unit_test(what_is_not_given_has_its_default),
         cmocka_unit_test(sets_win_over_the_file_in_their_order),
+        cmocka_unit_test(a_set_replaces_a_list_of_mappings),
         cmocka_unit_test(sections_can_be_read_without_the_others),
         cmocka_unit_test(lists_are_set_whole_or_by_item),
         cmocka_unit_test(unknown_keys_name_the_nearest),

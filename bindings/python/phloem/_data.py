@@ -1,0 +1,199 @@
+"""Rows from Python: whatever has __arrow_c_stream__, dicts of arrays, SciPy CSR, Parquet, as datasets of the library."""
+import collections.abc
+import ctypes
+import os
+import pathlib
+
+from phloem import _library
+from phloem._library import DataError, Dataset, UsageError
+
+# ---- structs of the Arrow C data interface -------------------------------------------------------------------------------
+
+
+class ArrowSchema(ctypes.Structure):
+    _fields_ = [("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_void_p),
+                ("flags", ctypes.c_int64), ("n_children", ctypes.c_int64), ("children", ctypes.c_void_p),
+                ("dictionary", ctypes.c_void_p), ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p)]
+
+
+class ArrowArray(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_int64), ("null_count", ctypes.c_int64), ("offset", ctypes.c_int64),
+                ("n_buffers", ctypes.c_int64), ("n_children", ctypes.c_int64), ("buffers", ctypes.c_void_p),
+                ("children", ctypes.c_void_p), ("dictionary", ctypes.c_void_p), ("release", ctypes.c_void_p),
+                ("private_data", ctypes.c_void_p)]
+
+
+class ArrowArrayStream(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("get_schema", "get_next", "get_last_error", "release", "private_data")]
+
+
+_CAPSULE = ctypes.pythonapi.PyCapsule_GetPointer
+_CAPSULE.restype, _CAPSULE.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+_GET_ERROR = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)
+_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def _release(struct):
+    if struct.release:
+        _RELEASE(struct.release)(ctypes.addressof(struct))
+
+
+def _move_stream(rows, address):
+    """Moves a new stream of the rows to the address."""
+    capsule = rows.__arrow_c_stream__()  # owns the stream until it is moved
+    stream = ArrowArrayStream.from_address(_CAPSULE(capsule, b"arrow_array_stream"))
+    ctypes.memmove(address, ctypes.byref(stream), ctypes.sizeof(stream))
+    stream.release = None
+
+
+def batches_of(rows):
+    """Yields each record batch of the rows with its schema. Both are released when the next one is asked for."""
+    stream, schema = ArrowArrayStream(), ArrowSchema()
+    _move_stream(rows, ctypes.addressof(stream))
+
+    def get(function, out):
+        if _GET(function)(ctypes.addressof(stream), ctypes.addressof(out)) != 0:
+            text = _GET_ERROR(stream.get_last_error)(ctypes.addressof(stream))
+            raise DataError(f"the stream failed: {(text or b'it does not say why').decode(errors='replace')}")
+
+    try:
+        get(stream.get_schema, schema)
+        while True:
+            array = ArrowArray()
+            get(stream.get_next, array)
+            if not array.release:
+                return
+            try:
+                yield array, schema
+            finally:
+                _release(array)
+    finally:
+        _release(schema)
+        _release(stream)
+
+
+# ---- rows as streams -----------------------------------------------------------------------------------------------------
+
+
+def _pyarrow():
+    try:
+        import pyarrow
+        return pyarrow
+    except ImportError as problem:
+        raise UsageError("dicts, SciPy matrices, arrays and Parquet are read by pyarrow, which is not installed: "
+                         "pip install pyarrow, or pass a frame with __arrow_c_stream__ (Polars, pandas, DuckDB)") from problem
+
+
+def _table_of_dict(columns):
+    pyarrow, lengths, arrays = _pyarrow(), {}, {}
+    for name, values in columns.items():
+        values = values if hasattr(values, "__len__") else list(values)
+        lengths[name] = len(values)
+        try:
+            arrays[str(name)] = pyarrow.array(values, from_pandas=True)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as problem:
+            raise DataError(f"column '{name}': the values are not of one type that Arrow has: {problem}") from problem
+    first = next(iter(lengths), None)
+    for name, length in lengths.items():
+        if length != lengths[first]:
+            raise DataError(f"column '{name}' has {length} rows, but column '{first}' has {lengths[first]}")
+    return pyarrow.table(arrays)
+
+
+def _table_of_csr(matrix, name="ids"):
+    """A column of lists: the indices of what is stored in each row, with `id:weight` where values are not all 1."""
+    pyarrow = _pyarrow()
+    import numpy
+    matrix = matrix.tocsr()
+    if bool((matrix.data == 1).all()):
+        items = pyarrow.array(matrix.indices)
+    else:
+        items = pyarrow.array([f"{i}:{w!r}" for i, w in zip(matrix.indices.tolist(), matrix.data.astype(float).tolist())])
+    return pyarrow.table({name: pyarrow.LargeListArray.from_arrays(matrix.indptr.astype(numpy.int64), items)})
+
+
+class _Parquet:
+    """Streams the row groups of a Parquet file, or of all in a folder, anew each time."""
+
+    def __init__(self, path):
+        _pyarrow()
+        import pyarrow.dataset
+        self.dataset = pyarrow.dataset.dataset(path, format="parquet")
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        scanner = self.dataset.scanner(batch_size=1 << 14, batch_readahead=2, fragment_readahead=1)
+        return scanner.to_reader().__arrow_c_stream__(requested_schema)
+
+
+class _Called:
+    """Streams what a function returns, anew each time."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return stream_of(self.function()).__arrow_c_stream__(requested_schema)
+
+
+def is_parquet(path):
+    path = pathlib.Path(path)
+    return path.suffix in (".parquet", ".pq") or (path.is_dir() and any(path.glob("**/*.parquet")))
+
+
+def is_path(rows):
+    """Tells a file that the library reads itself, by its path."""
+    return isinstance(rows, (str, os.PathLike)) and not is_parquet(rows)
+
+
+def stream_of(rows):
+    """Returns something with __arrow_c_stream__ that has the rows, each time that it is asked."""
+    if isinstance(rows, (str, os.PathLike)):
+        return _Parquet(os.fspath(rows))
+    if isinstance(rows, collections.abc.Mapping):
+        return _table_of_dict(rows)
+    if hasattr(rows, "tocsr"):
+        return _table_of_csr(rows)
+    if type(rows).__module__.split(".")[0] == "duckdb":  # a relation's stream can be read once
+        return rows.arrow() if not hasattr(rows, "to_arrow_table") else rows.to_arrow_table()
+    if type(rows).__module__.split(".")[0] == "pandas":
+        return _table_of_pandas(rows)
+    if type(rows).__name__ == "RecordBatchReader":  # can be read once, and training reads several times
+        return rows.read_all()
+    if hasattr(rows, "__arrow_c_stream__"):
+        return rows
+    if callable(rows):
+        return _Called(rows)
+    raise UsageError(f"cannot read rows from {type(rows).__name__}: pass a path, a dict of arrays, a SciPy CSR matrix, an "
+                     "object with __arrow_c_stream__ (Polars, pandas, pyarrow, DuckDB), or a function that returns one")
+
+
+def _table_of_pandas(frame):
+    pyarrow = _pyarrow()
+    try:
+        return pyarrow.Table.from_pandas(frame, preserve_index=False)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as problem:
+        raise DataError(f"the frame does not fit Arrow: {' '.join(str(part) for part in problem.args)}") from problem
+
+
+class Rows:
+    """A dataset of the library over rows of Python. `problem`: what a stream raised when it was opened."""
+
+    def __init__(self, rows, name):
+        self.stream, self.problem = stream_of(rows), None
+        self._open = _library.OpenStream(self._give)
+        self._opener = _library.StreamOpener(open=self._open, name=name.encode())
+        self.dataset = Dataset()
+        _library.call("ph_dataset_create_from_streams", ctypes.byref(self._opener), ctypes.byref(self.dataset))
+
+    def _give(self, _context, address):
+        try:
+            _move_stream(self.stream, address)
+            return _library.OK
+        except BaseException as problem:  # must not pass through C: raised where the call ends
+            self.problem = problem
+            return _library.fail(_library.ERROR_DATA, f"{type(problem).__name__}: {problem}")
+
+    def default_fields(self, labels):
+        names = (ctypes.c_char_p * len(labels))(*[name.encode() for name in labels])
+        return _library.text_of("ph_dataset_default_fields", self.dataset, names, ctypes.c_size_t(len(labels)))
