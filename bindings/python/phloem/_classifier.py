@@ -121,12 +121,12 @@ class Classifier(sklearn.base.ClassifierMixin, sklearn.base.BaseEstimator):
                 import pyarrow
                 valid = valid.append_column("sample_weight", pyarrow.array(numpy.ones(valid.num_rows)))
         settings = {whole: getattr(self, name) for name, (whole, default, _) in PARAMETERS.items()
-                    if getattr(self, name) != default}
+                    if getattr(self, name) is not None and getattr(self, name) != default}
         self.run_ = _train.train(self.config, table, valid, set=settings, fields=fields, progress=False)
         return self
 
     def predict_proba(self, X):
-        sklearn.utils.validation.check_is_fitted(self)
+        sklearn.utils.validation.check_is_fitted(self, "run_")
         scores = self.run_.predict(self._columns(X, False)).astype(numpy.float64)
         return numpy.stack([1 - scores, scores], 1)
 
@@ -135,4 +135,5 @@ class Classifier(sklearn.base.ClassifierMixin, sklearn.base.BaseEstimator):
         return numpy.log(scores / (1 - scores))
 
     def predict(self, X):
-        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+        positive = self.predict_proba(X)[:, 1] > 0.5
+        return self.classes_[positive.astype(int)]

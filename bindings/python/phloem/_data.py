@@ -177,22 +177,27 @@ def _table_of_pandas(frame):
 
 
 class Rows:
-    """A dataset of the library over rows of Python. `problem`: what a stream raised when it was opened."""
+    """A dataset of the library over rows of Python."""
 
     def __init__(self, rows, name):
-        self.stream, self.problem = stream_of(rows), None
-        self._open = _library.OpenStream(self._give)
-        self._opener = _library.StreamOpener(open=self._open, name=name.encode())
+        stream, self._problems = stream_of(rows), []
+        problems = self._problems
+
+        def give(_context, address):
+            try:
+                _move_stream(stream, address)
+                return _library.OK
+            except BaseException as problem:  # must not pass through C: raised where the call ends
+                problems.append(problem)
+                return _library.fail(_library.ERROR_DATA, f"{type(problem).__name__}: {problem}")
+
+        self._opener = _library.StreamOpener(open=_library.OpenStream(give), name=name.encode())
         self.dataset = Dataset()
         _library.call("ph_dataset_create_from_streams", ctypes.byref(self._opener), ctypes.byref(self.dataset))
 
-    def _give(self, _context, address):
-        try:
-            _move_stream(self.stream, address)
-            return _library.OK
-        except BaseException as problem:  # must not pass through C: raised where the call ends
-            self.problem = problem
-            return _library.fail(_library.ERROR_DATA, f"{type(problem).__name__}: {problem}")
+    def take_problem(self):
+        """Returns what a stream raised when it was opened, or None."""
+        return self._problems.pop() if self._problems else None
 
     def default_fields(self, labels):
         names = (ctypes.c_char_p * len(labels))(*[name.encode() for name in labels])

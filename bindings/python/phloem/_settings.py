@@ -20,7 +20,7 @@ def default_of(key):
     """Returns the default of a schema's key as a Python value; None: it has none, or must be given."""
     text, kind = key["default"], key["type"]
     if text is None or (text == "" and kind != "text"):
-        return [] if kind.startswith("list of") and text is not None else None
+        return () if kind.startswith("list of") and text is not None else None
     if kind == "true or false":
         return text == "true"
     if kind == "integer":
@@ -28,7 +28,7 @@ def default_of(key):
     if kind == "number":
         return float(text)
     if kind == "list of integers":
-        return [int(item) for item in text.split(",")]
+        return tuple(int(item) for item in text.split(","))
     return text
 
 

@@ -89,10 +89,13 @@ class _Training:
                 self.stop.value = signal.SIGINT
         thread.join()
         _running.pop(thread, None)
-        if self.failure is not None:
-            raise self.failure
-        if self.problem is not None:
-            raise self.problem
+        # The callbacks of C hold this object, and it them, which Python's collector does not see.
+        problem, self.options, self.observer, self.failure, self.problem = self.failure or self.problem, None, None, None, None
+        try:
+            if problem is not None:
+                raise problem
+        finally:
+            del problem
 
 
 # ---- progress ------------------------------------------------------------------------------------------------------------
@@ -227,6 +230,7 @@ def train(config=None, train=None, valid=None, test=None, *, out=None, set=None,
         if path is not None:
             settings[f"data.{split}"] = path
     sets = _settings.sets_of(settings)
+    _settings.read(config, sets)  # its errors come before those of the rows
     if fields is None and rows["train"] is not None and not _has_fields(config):
         fields = rows["train"].default_fields([label] if isinstance(label, str) else list(label))
     if fields is not None:
@@ -243,6 +247,5 @@ def train(config=None, train=None, valid=None, test=None, *, out=None, set=None,
     try:
         _Training(made, options, [*([ProgressLine()] if is_shown else []), *callbacks]).run()
     except _library.DataError as problem:
-        raised = next((given.problem for given in rows.values() if given is not None and given.problem), None)
-        raise problem from raised
+        raise problem from next(filter(None, (given.take_problem() for given in rows.values() if given)), None)
     return Run(folder, temporary)

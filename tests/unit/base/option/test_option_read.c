@@ -93,7 +93,8 @@ static void a_set_replaces_a_list_of_mappings(void **state)
         "data.fields=[{name: \"a b\", kind: dense},\n {name: c, rows: 5}] # two", "data.fields[c].rows=6"};
     struct settings settings = {0};
     setenv("PH_TEST_DATA", "/data", 1);
-    assert_ok(read_settings(&settings, test_write_file("all.yaml", CONFIG), sets, COUNT(sets)));
+    assert_ok(
+        read_settings(&settings, test_write_file("all.yaml", CONFIG), sets, sizeof sets / sizeof sets[0]));
     assert_int_equal(settings.data.fields.count, 2);
     const struct field_settings *fields = settings.data.fields.items;
     assert_string_equal(fields[0].name, "a b");
