@@ -7,10 +7,13 @@
 #
 # usage: tools/bare_machine.sh [--root DIR] [--user root|newcomer|both] [COMMAND...]
 #        tools/bare_machine.sh [--root DIR] --docs [--quick]
+#        tools/bare_machine.sh [--root DIR] --deb DIR | --wheel FILE
 # Without commands: 'demo' and 'test', which are given to ./run, as root and then as a user who cannot install anything.
 # --root DIR    makes the bare root in DIR, or takes the one that an earlier run left there, and leaves it behind
 # --docs        runs the commands of README.md and of the manuals below, as root (tools/run_docs.sh); --quick: './run test' only
 #               installs its packages
+# --deb DIR, --wheel FILE
+#               installs the packages of ./run deb, or the wheel, uses them, and removes the packages (tools/bare_packages.sh), as root
 set -eu
 
 log=build/bare_machine.log
@@ -123,6 +126,10 @@ inside() {
         as_user root 'exec tools/run_docs.sh "$@"' bash $3 $manuals
         return
     fi
+    if [ "$users" = deb ] || [ "$users" = wheel ]; then
+        as_user root 'exec sh tools/bare_packages.sh "$@"' bash "$users" /opt/packages
+        return
+    fi
     worst=0
     shift 2
     for user in $users; do
@@ -144,6 +151,10 @@ run_all() {
     cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
     copy_sources root/phloem root:root
     copy_sources home/newcomer/phloem newcomer:newcomer
+    if [ -n "$packages" ]; then
+        rm -rf "$root/opt/packages"
+        cp -R "$packages" "$root/opt/packages"
+    fi
     PHLOEM_BARE_MACHINE=inside unshare --mount --propagation private --pid --fork --kill-child \
         sh tools/bare_machine.sh "$users" "$root" "$(cd .. && pwd)/shared" "$@"
 }
@@ -193,7 +204,7 @@ if [ "${PHLOEM_BARE_MACHINE:-}" = inside ]; then
 fi
 
 cd "$(dirname -- "$0")/.."
-root='' users='root newcomer' docs='' quick=''
+root='' users='root newcomer' docs='' quick='' packages=''
 while [ $# -gt 0 ]; do
     case $1 in
     --root) root=${2:-} && shift && [ -n "$root" ] || fail '--root requires a folder' ;;
@@ -203,6 +214,13 @@ while [ $# -gt 0 ]; do
         both) ;;
         *) fail "--user is root, newcomer or both, not '${2:-}'" ;;
         esac
+        shift
+        ;;
+    --deb | --wheel)
+        users=${1#--}
+        packages=${2:-}
+        [ -e "$packages" ] || fail "$1 requires what ./run $users has built, not '$packages'"
+        [ -d "$packages" ] || packages=$(dirname -- "$packages")
         shift
         ;;
     --docs) docs=docs ;;
