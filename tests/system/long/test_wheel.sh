@@ -1,0 +1,62 @@
+#!/bin/sh
+# The wheel: built, checked, installed in a virtual environment, where its program and that of this build train the same config.
+# Skips where Debian's sources or Python's packages cannot be fetched. Environment: PH_SOURCE_DIR, PH_BINARY_DIR.
+set -eu
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "test_wheel: $1" >&2
+    exit 1
+}
+
+skip() {
+    echo "test_wheel: skipped: $1" >&2
+    exit 77
+}
+
+python3 -m pip download -q --no-deps -d "$work" scikit-build-core >"$work/log" 2>&1 || skip "pip cannot fetch scikit-build-core"
+status=0
+sh "$PH_SOURCE_DIR/tools/static_libraries.sh" "$PH_SOURCE_DIR/build/static" || status=$?
+[ "$status" -ne 77 ] || skip "Debian's sources cannot be fetched"
+[ "$status" -eq 0 ] || fail 'the static libraries cannot be built'
+"$PH_SOURCE_DIR/run" wheel >"$work/log" 2>&1 || { tail -n 30 "$work/log" >&2; fail './run wheel failed'; }
+wheel=$(ls "$PH_SOURCE_DIR"/build/wheel/phloem-*-py3-none-*.whl)
+python3 "$PH_SOURCE_DIR/tools/check_wheel.py" "$wheel"
+
+python3 -m venv "$work/venv"
+"$work/venv/bin/pip" install -q --no-index "$wheel"
+cd "$work"
+version=$("$work/venv/bin/python" -c 'import phloem; print(phloem.__version__)')
+[ "phloem $version" = "$(venv/bin/phloem --version)" ] || fail "the package says version '$version'"
+
+cat >job.yaml <<'CONFIG'
+data: {train: data/train.tsv, test: data/test.tsv, format: criteo}
+model: {kind: dlrm, embedding_dim: 8, bottom_units: [32, 8], top_units: [32, 16]}
+train: {epochs: 2, batch_size: 256}
+synth: {train_rows: 20000, valid_rows: 0, test_rows: 5000, table_rows: 100, format: criteo}
+CONFIG
+venv/bin/phloem synth job.yaml --out data >log
+for threads in 1 2; do
+    venv/bin/phloem train job.yaml --out "wheel$threads" --set threads=$threads --quiet >log
+done
+"$PH_BINARY_DIR/phloem" train job.yaml --out build --quiet >log
+python3 - <<'CHECK' || fail 'the wheel trains something else'
+import json
+one, two, build = (json.load(open(f"{name}/summary.json")) for name in ("wheel1", "wheel2", "build"))
+assert one["checkpoint_sha256"] == two["checkpoint_sha256"], "bits follow the threads"
+assert abs(one["test"]["auc"] - build["test"]["auc"]) < .0005, (one["test"], build["test"])
+print(f"test_wheel: AUC {one['test']['auc']:.5f}; by this build's program {build['test']['auc']:.5f}")
+CHECK
+
+# What the wheel leaves out is one line.
+refuses() {
+    wanted=$1
+    shift
+    ! "$@" >log 2>&1 || fail "$* did not fail"
+    grep -q "$wanted" log && [ "$(grep -c . log)" -eq 1 ] || { cat log >&2; fail "$*: wanted one line with '$wanted'"; }
+}
+refuses "team 'openmp' is not part of this build" venv/bin/phloem train job.yaml --out openmp --set team=openmp --quiet
+refuses 'cannot find libphloem_openmpi.so' env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=0 \
+    venv/bin/phloem train job.yaml --out ranks --quiet
