@@ -28,7 +28,7 @@ struct ph_config;
 PH_MUST_CHECK ph_status ph_config_read(
     const char *path, const char *const *sets, size_t num_sets, struct ph_config **config_out);
 /* Reads a config as ph_config_read does, from a text of YAML or JSON in the place of a file; `name` stands
- * for the file in errors. The text is not needed later. */
+ * for the file in errors. The text is not needed later; NULL: reads the file `name`. */
 PH_MUST_CHECK ph_status ph_config_from_text(const char *text, const char *name, const char *const *sets,
     size_t num_sets, struct ph_config **config_out);
 void ph_config_destroy(struct ph_config *config); /* NULL is fine */

@@ -2,7 +2,7 @@
 """The package phloem does what its docstrings say: it trains on frames to the bits of the program on the same rows, stops and
 goes on, and names what is wrong.
 
-usage: python_api_check.py SOURCE LIBPHLOEM PHLOEM
+usage: python_api_check.py SOURCE LIBPHLOEM PHLOEM C_COMPILER
 
 Skips (77) where NumPy or pyarrow is not importable. Frames of pandas and Polars and the estimator are looked at where they are.
 """
@@ -57,6 +57,27 @@ def raises(kind, part, function, *arguments, **named):
         assert part in str(problem), f"'{problem}' lacks '{part}'"
         return problem
     raise AssertionError(f"{kind.__name__} was not raised")
+
+
+def check_structures(library, source, compiler, folder):
+    """Structures, the version of the API and statuses are laid out and numbered as the compiler has them."""
+    names = {value.__doc__.split()[1].rstrip("."): value for value in vars(library).values()
+             if isinstance(value, type) and issubclass(value, ctypes.Structure) and (value.__doc__ or "").startswith("struct ph_")}
+    assert len(names) >= 5
+    wanted = {"PH_API_VERSION": library.API_VERSION, "PH_ERROR_DATA": library.ERROR_DATA, "PH_CELL_INTEGER": library.CELL_INTEGER}
+    for name, structure in names.items():
+        wanted[f"sizeof(struct {name})"] = ctypes.sizeof(structure)
+        for member, _ in structure._fields_:
+            wanted[f"offsetof(struct {name}, {member})"] = getattr(structure, member).offset
+            wanted[f"sizeof(((struct {name} *)0)->{member})"] = getattr(structure, member).size
+    lines = "".join(f'printf("%lld\\n", (long long)({expression}));\n' for expression in wanted)
+    (folder / "measure.c").write_text("#include <stddef.h>\n#include <stdio.h>\n#include <phloem/phloem.h>\n"
+                                      f"int main(void) {{\n{lines}}}\n")
+    subprocess.run([compiler, "-std=c17", f"-I{source / 'include'}", folder / "measure.c", "-o", folder / "measure"], check=True)
+    printed = subprocess.run([folder / "measure"], check=True, capture_output=True, text=True).stdout.split()
+    differ = [f"{expression} is {number}, not {value}" for (expression, value), number in zip(wanted.items(), printed)
+              if int(number) != value]
+    assert not differ and len(printed) == len(wanted), differ
 
 
 def check_bits(phloem, folder, rows):
@@ -240,16 +261,18 @@ def check_classifier(phloem, rows):
 
 
 def main():
-    source, library, program = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+    source, library, program = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
     bindings = source / "bindings" / "python"
     os.environ.update(PYTHONPATH=str(bindings), PYTHONDONTWRITEBYTECODE="1", PHLOEM_LIBRARY=str(library),
                       PHLOEM_PROGRAM=str(program))
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(bindings))
     import phloem
+    import phloem._library
     rows = make_rows()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
+        check_structures(phloem._library, source, sys.argv[4], folder)
         run = check_bits(phloem, folder, rows)
         check_run(phloem, run, rows)
         check_stops(phloem, folder, rows)

@@ -84,7 +84,7 @@ expect 0 libcmocka-dev
 expect 0 libopenmpi-dev
 expect 0 libmpich-dev
 front packages sing
-expect_line 2 "run: packages: no such command: 'sing' (build, demo, test, test-all, bench or fuzz)"
+expect_line 2 "run: packages: no such command: 'sing' (build, demo, test, test-all, bench, wheel, deb or fuzz)"
 
 # Everything is there: no apt-get, hence no network. Neither tests nor benchmarks are configured, and one line says how to
 # add MPI, unless a plugin was built.
