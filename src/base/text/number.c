@@ -152,3 +152,33 @@ bool ph__utc_write(uint64_t milliseconds, char text[PH_UTC_BYTES])
     write_number(text + 20, 3, in_day % 1000);
     return true;
 }
+
+/* ---- integers as text ---- */
+
+/* Writes the digits, and the NUL. */
+static size_t write_digits(uint64_t integer, char *text)
+{
+    char reversed[PH_INTEGER_TEXT_BYTES];
+    size_t length = 0;
+    do {
+        reversed[length++] = (char)('0' + integer % 10);
+        integer /= 10;
+    } while (integer > 0);
+    for (size_t i = 0; i < length; i++)
+        text[i] = reversed[length - 1 - i];
+    text[length] = '\0';
+    return length;
+}
+
+size_t ph__unsigned_write(uint64_t integer, char text[PH_INTEGER_TEXT_BYTES])
+{
+    return write_digits(integer, text);
+}
+
+size_t ph__integer_write(int64_t integer, char text[PH_INTEGER_TEXT_BYTES])
+{
+    if (integer >= 0)
+        return write_digits((uint64_t)integer, text);
+    text[0] = '-';
+    return 1 + write_digits(0 - (uint64_t)integer, text + 1);
+}

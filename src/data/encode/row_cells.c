@@ -1,10 +1,9 @@
 /* Checks and encodes cells of every kind, and hands the values to the row in the making (row_encoder.c). */
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "base/text/number.h"
 #include "base/text/utf8.h"
 #include "data/encode/cell_text.h"
 #include "data/encode/fit.h"
@@ -194,7 +193,7 @@ static ph_status encode_number(
         ph__row_words(row)[target] = (uint32_t)number;
         return PH_OK;
     }
-    size_t length = (size_t)snprintf(text, sizeof text, "%" PRId64, number);
+    size_t length = ph__integer_write(number, text);
     return encode_digits(row, column, text, length, target);
 }
 
@@ -403,7 +402,7 @@ ph_status ph__row_integer(struct ph__row_encoder *row, const struct ph__column *
     if (column->kind != PH_FIELD_ID && column->kind != PH_FIELD_GROUP)
         return ph__row_real(row, column, (double)number);
     if (column->kind == PH_FIELD_GROUP || column->is_group || column->component != PH_TIME_WHOLE)
-        return encode_whole(row, column, text, (size_t)snprintf(text, sizeof text, "%" PRId64, number));
+        return encode_whole(row, column, text, ph__integer_write(number, text));
     if (column->is_list)
         return ph__row_integer_item(row, column, number, 1);
     return encode_number(row, column, number, row->encoder->sparse_word + column->slot);
@@ -416,7 +415,7 @@ ph_status ph__row_unsigned(struct ph__row_encoder *row, const struct ph__column 
         return ph__row_integer(row, column, (int64_t)number);
     if (column->kind != PH_FIELD_ID && column->kind != PH_FIELD_GROUP)
         return ph__row_real(row, column, (double)number);
-    return encode_whole(row, column, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, number));
+    return encode_whole(row, column, text, ph__unsigned_write(number, text));
 }
 
 static ph_status encode_integers(

@@ -1,6 +1,7 @@
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/rng.h"
@@ -142,12 +143,31 @@ static void moments_are_written_as_by_the_c_library(void **state)
     assert_false(ph__utc_write(UINT64_MAX, text));
 }
 
+static void integers_are_written_as_printf_writes_them(void **state)
+{
+    (void)state;
+    char text[PH_INTEGER_TEXT_BYTES], wanted[32];
+    for (uint64_t number = 1, i = 0; i < 70; i++, number = number * 7 + i) {
+        const int64_t integers[] = {
+            (int64_t)number, -(int64_t)(number >> 1), INT64_MIN + (int64_t)i, (int64_t)i};
+        for (size_t k = 0; k < sizeof integers / sizeof *integers; k++) {
+            snprintf(wanted, sizeof wanted, "%lld", (long long)integers[k]);
+            assert_int_equal(ph__integer_write(integers[k], text), strlen(wanted));
+            assert_string_equal(text, wanted);
+        }
+        snprintf(wanted, sizeof wanted, "%llu", (unsigned long long)(UINT64_MAX - number));
+        assert_int_equal(ph__unsigned_write(UINT64_MAX - number, text), strlen(wanted));
+        assert_string_equal(text, wanted);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_of_the_grammar_are_parsed),
         cmocka_unit_test(anything_else_is_no_number),
         cmocka_unit_test(integers_are_digits_only),
+        cmocka_unit_test(integers_are_written_as_printf_writes_them),
         cmocka_unit_test(the_shortest_text_reads_back_as_the_number),
         cmocka_unit_test(bytes_are_written_in_binary_units),
         cmocka_unit_test(dates_are_written_day_by_day),
