@@ -89,7 +89,7 @@ find "$staging/all" -type d -empty -delete
 mv "$staging/all" "$staging/libphloem-dev"
 
 make phloem science '' 'trains and serves recommendation models (program)' "$about
- This package has the program, its manual pages and completion for bash." 'Suggests: phloem-openmpi | phloem-mpich, chromium'
+ This package has the program, its manual pages and completion for bash." 'Suggests: phloem-openmpi | phloem-mpich'
 make libphloem0 libs '' 'trains and serves recommendation models (library)' "$about
  This package has the shared library."
 make libphloem-hub0 libs '' 'parameter hub for trainings of any program (library)' "$about

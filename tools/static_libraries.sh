@@ -4,7 +4,8 @@
 #   jansson          Debian's is not position-independent
 #   hwloc            Debian's needs libudev, which has no static library
 #   libmicrohttpd    Debian's needs GnuTLS, and by it p11-kit, which has no static library
-# They lie in FOLDER/include and FOLDER/lib. What an earlier run has built stays: a second run takes no time.
+# They lie in FOLDER/include and FOLDER/lib. What an earlier run has built stays, until FOLDER is removed: a second run
+# takes no time.
 # The archive is the one that this machine's apt uses; the lists of its sources go to FOLDER/apt. Ends with 77 where it cannot be reached.
 #
 # usage: tools/static_libraries.sh FOLDER

@@ -1,10 +1,11 @@
 #!/bin/sh
 # The wheel: built, checked, installed in a virtual environment, where its program and that of this build train the same config.
-# Skips where Debian's sources or Python's packages cannot be fetched. Environment: PH_SOURCE_DIR, PH_BINARY_DIR.
+# Where tools/bare_machine.sh can run, the wheel is tried there, too. Skips where Debian's sources or
+# Python's packages cannot be fetched. Environment: PH_SOURCE_DIR, PH_BINARY_DIR.
 set -eu
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf --one-file-system "$work"' EXIT
 
 fail() {
     echo "test_wheel: $1" >&2
@@ -16,7 +17,8 @@ skip() {
     exit 77
 }
 
-python3 -m pip download -q --no-deps -d "$work" scikit-build-core >"$work/log" 2>&1 || skip "pip cannot fetch scikit-build-core"
+python3 -m pip download -q --no-deps -d "$work" scikit-build-core >"$work/log" 2>&1 || skip 'pip cannot fetch scikit-build-core'
+rm -f "$work"/*.whl
 status=0
 sh "$PH_SOURCE_DIR/tools/static_libraries.sh" "$PH_SOURCE_DIR/build/static" || status=$?
 [ "$status" -ne 77 ] || skip "Debian's sources cannot be fetched"
@@ -25,8 +27,22 @@ sh "$PH_SOURCE_DIR/tools/static_libraries.sh" "$PH_SOURCE_DIR/build/static" || s
 wheel=$(ls "$PH_SOURCE_DIR"/build/wheel/phloem-*-py3-none-*.whl)
 python3 "$PH_SOURCE_DIR/tools/check_wheel.py" "$wheel"
 
+# The check refuses a wheel that is made of this build.
+python3 - "$PH_BINARY_DIR" "$work/phloem-0-py3-none-manylinux_2_4_x86_64.whl" <<'ZIP'
+import sys, zipfile
+build, wheel = sys.argv[1:]
+with zipfile.ZipFile(wheel, "w") as archive:
+    archive.write(f"{build}/libphloem.so", "phloem/lib/libphloem.so")
+    archive.write(f"{build}/phloem", "phloem-0.data/scripts/phloem")
+ZIP
+! python3 "$PH_SOURCE_DIR/tools/check_wheel.py" "$work"/*.whl >"$work/log" || fail 'the check accepts this build'
+for found in 'libphloem.so needs .*libdnnl' 'phloem uses OpenMP' 'but it needs glibc'; do
+    grep -q "$found" "$work/log" || { cat "$work/log" >&2; fail "the check does not say '$found'"; }
+done
+rm "$work"/*.whl
+
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install -q --no-index "$wheel"
+"$work/venv/bin/pip" install -q --no-deps "$wheel"
 cd "$work"
 version=$("$work/venv/bin/python" -c 'import phloem; print(phloem.__version__)')
 [ "phloem $version" = "$(venv/bin/phloem --version)" ] || fail "the package says version '$version'"
@@ -60,3 +76,8 @@ refuses() {
 refuses "team 'openmp' is not part of this build" venv/bin/phloem train job.yaml --out openmp --set team=openmp --quiet
 refuses 'cannot find libphloem_openmpi.so' env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=0 \
     venv/bin/phloem train job.yaml --out ranks --quiet
+
+cd "$PH_SOURCE_DIR"
+status=0
+sh tools/bare_machine.sh --root "$work/bare" --wheel "$wheel" || status=$?
+[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || fail 'the wheel does not work on a bare machine'
