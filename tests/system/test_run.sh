@@ -83,6 +83,9 @@ front packages test
 expect 0 libcmocka-dev
 expect 0 libopenmpi-dev
 expect 0 libmpich-dev
+front packages wheel
+expect 0 dpkg-dev
+! grep -qx libdnnl-dev "$work/output" || { echo "test_run: the wheel wants Debian's oneDNN" >&2 && exit 1; }
 front packages sing
 expect_line 2 "run: packages: no such command: 'sing' (build, demo, test, test-all, bench, wheel, deb or fuzz)"
 
