@@ -15,7 +15,7 @@
 #include "base/memory/memory.h"
 #include "base/thread/cpu.h"
 #include "base/thread/parallel.h"
-#include "data/source/source_arrow.h"
+#include "data/source/arrow_rows.h"
 #include "serve/scorer.h"
 
 #define LINE_BYTES 65536 /* of a line of text; longer lines make it grow */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "base/sizes.h"
 #include "data/source/dataset.h"
 #include "data/source/input_file.h"
 
@@ -58,25 +59,32 @@ static void permute(struct ph__window *window)
     ph__rng_shuffle(&window->random, window->order, window->num_ordered);
 }
 
-static bool is_text_full(const struct ph__window *window, size_t wanted)
+/* Returns how many more rows the window takes at once; 0: it is full. Rows of one size are counted ahead. A
+ * row that may not take part comes alone: the next one overwrites it. */
+static size_t num_wanted(const struct ph__window *window, size_t wanted)
 {
     const struct ph__rows *rows = &window->rows;
-    if (!window->is_shuffled)
-        return rows->num_rows == wanted;
-    return rows->num_rows == UINT32_MAX ||
-           ph__rows_bytes(rows->num_rows, ph__rows_num_words(rows)) >= window->max_bytes;
+    const size_t row_bytes = (size_t)ph__rows_bytes(1, window->encoder->num_fixed_words);
+    size_t num_left = window->is_shuffled ? UINT32_MAX - rows->num_rows : wanted - rows->num_rows;
+    if (window->is_shuffled) {
+        const uint64_t num_bytes = ph__rows_bytes(rows->num_rows, ph__rows_num_words(rows));
+        const uint64_t bytes_left = num_bytes < window->max_bytes ? window->max_bytes - num_bytes : 0;
+        num_left = ph__min(num_left, (size_t)ph__divide_up((size_t)bytes_left, row_bytes));
+    }
+    const bool is_alone = window->encoder->num_lists > 0 || !ph__negatives_are_all_kept(&window->negatives);
+    return is_alone ? ph__min(num_left, 1) : num_left;
 }
 
-/* Reads rows until the window is full. A row that does not take part is overwritten by the next. */
+/* Reads rows until the window is full. */
 static ph_status read_text(struct ph__window *window, size_t wanted)
 {
     struct ph__rows *rows = &window->rows;
     rows->num_rows = 0;
-    while (!window->is_at_end && !is_text_full(window, wanted)) {
-        PH_TRY(ph__source_next(&window->source, rows, &window->is_at_end));
-        if (window->is_at_end)
-            break;
-        PH_TRY(order_rows(window, rows->num_rows - 1, window->source.num_rows - 1));
+    for (size_t num_left; !window->is_at_end && (num_left = num_wanted(window, wanted)) > 0;) {
+        const size_t first = rows->num_rows;
+        const uint64_t number = window->source.num_rows;
+        PH_TRY(ph__source_next_run(&window->source, rows, num_left, &window->is_at_end));
+        PH_TRY(order_rows(window, first, number));
         rows->num_rows = window->num_ordered;
     }
     window->is_read = true;

@@ -125,28 +125,38 @@ static ph_status order_lists(struct ph__row_encoder *row)
 
 /* ---- rows ---- */
 
-ph_status ph__row_begin(struct ph__row_encoder *row, struct ph__rows *rows)
+/* Writes blanks, and what else a row says without a cell. */
+static void clear_row(const struct ph_encoder *encoder, uint32_t *words)
+{
+    memset(words, 0, encoder->num_fixed_words * sizeof *words);
+    for (size_t t = 0; t < encoder->num_tasks; t++)
+        words[t] = ph__word_from_float(NAN);
+    if (encoder->has_weight)
+        words[encoder->weight_word] = ph__word_from_float(1);
+}
+
+ph_status ph__row_begin_run(struct ph__row_encoder *row, struct ph__rows *rows, size_t num_rows)
 {
     const struct ph_encoder *encoder = row->encoder;
-    PH_TRY(ph__rows_reserve(rows, encoder->num_fixed_words, &row->start));
+    PH_TRY(ph__rows_reserve(rows, num_rows, encoder->num_fixed_words, &row->start));
     row->rows = rows;
     row->num_words = encoder->num_fixed_words;
     row->num_pieces = 0;
     row->lookups.count = 0;
-    if (row->fit != NULL)
-        ph__fit_drop_row(row->fit);
-    memset(ph__row_words(row), 0, encoder->num_fixed_words * sizeof(uint32_t));
-    for (size_t t = 0; t < encoder->num_tasks; t++)
-        ph__row_words(row)[t] = ph__word_from_float(NAN);
-    if (encoder->has_weight)
-        ph__row_words(row)[encoder->weight_word] = ph__word_from_float(1);
+    for (size_t i = 0; i < num_rows; i++)
+        clear_row(encoder, ph__row_words(row) + i * encoder->num_fixed_words);
     return PH_OK;
 }
 
-ph_status ph__row_commit(struct ph__row_encoder *row)
+ph_status ph__row_begin(struct ph__row_encoder *row, struct ph__rows *rows)
 {
     if (row->fit != NULL)
-        return ph__fit_row(row->fit, &row->lookups);
+        ph__fit_drop_row(row->fit);
+    return ph__row_begin_run(row, rows, 1);
+}
+
+ph_status ph__row_look_up(struct ph__row_encoder *row)
+{
     for (size_t i = 0; i < row->lookups.count; i++) {
         const struct ph__lookup *lookup = &row->lookups.items[i];
         const struct ph__column *column = &row->encoder->columns[lookup->column];
@@ -156,7 +166,22 @@ ph_status ph__row_commit(struct ph__row_encoder *row)
             PH_TRY(ph__encoder_check_word(column, word, lookup->length));
         ph__row_words(row)[lookup->target] = found;
     }
+    row->lookups.count = 0;
+    return PH_OK;
+}
+
+ph_status ph__row_commit(struct ph__row_encoder *row)
+{
+    if (row->fit != NULL)
+        return ph__fit_row(row->fit, &row->lookups);
+    PH_TRY(ph__row_look_up(row));
     PH_TRY(order_lists(row));
     ph__rows_commit(row->rows, row->num_words);
     return PH_OK;
+}
+
+void ph__row_commit_run(struct ph__row_encoder *row, size_t num_rows)
+{
+    for (size_t i = 0; i < num_rows; i++)
+        ph__rows_commit(row->rows, row->num_words);
 }

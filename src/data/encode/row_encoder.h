@@ -53,6 +53,18 @@ void ph__row_encoder_fini(struct ph__row_encoder *row);
 ph_status ph__row_begin(struct ph__row_encoder *row, struct ph__rows *rows);
 ph_status ph__row_commit(struct ph__row_encoder *row);
 
+/* Begins num_rows rows of an encoder without lists, of which the first is in the making; only without a fit.
+ * ph__row_go takes another one into the making, by its number; all are committed at once. */
+ph_status ph__row_begin_run(struct ph__row_encoder *row, struct ph__rows *rows, size_t num_rows);
+static inline void ph__row_go(struct ph__row_encoder *row, size_t first_start, size_t number)
+{
+    row->start = first_start + number * row->encoder->num_fixed_words;
+}
+void ph__row_commit_run(struct ph__row_encoder *row, size_t num_rows);
+
+/* Looks up the ids of the row that wait for the commit. PH_ERROR_DATA for one that no vocabulary can hold. */
+ph_status ph__row_look_up(struct ph__row_encoder *row);
+
 /* Makes room for one more id of a list. *target_out is the word of the row that the id's table row goes to,
  * SIZE_MAX when the list is full. */
 ph_status ph__row_add_item(

@@ -201,6 +201,26 @@ ph_status ph__source_next(struct ph__source *source, struct ph__rows *rows, bool
     }
 }
 
+ph_status ph__source_next_run(
+    struct ph__source *source, struct ph__rows *rows, size_t wanted, bool *is_end_out)
+{
+    size_t num_rows = 0;
+    ph_status status = PH_OK;
+    if (source->num_single > 0)
+        source->num_single--;
+    else if (source->format->encode_run != NULL && wanted > 1)
+        status = source->format->encode_run(source, rows, wanted, &num_rows);
+    const bool has_bad = status == PH_ERROR_DATA && num_rows > 0;
+    if (status != PH_OK && !has_bad)
+        return status;
+    source->num_single += has_bad ? num_rows - 1 : 0;
+    if (has_bad || num_rows == 0)
+        return ph__source_next(source, rows, is_end_out);
+    source->num_rows += num_rows;
+    source->num_encoded += num_rows;
+    return PH_OK;
+}
+
 ph_status ph__source_skip(struct ph__source *source, uint64_t count, uint64_t *num_skipped_out)
 {
     uint64_t num_skipped = 0;
@@ -220,5 +240,6 @@ ph_status ph__source_return(struct ph__source *source, const struct ph__source_p
     source->file = (size_t)position->file;
     source->num_rows = position->num_rows;
     source->num_bad_rows = position->num_bad_rows;
+    source->num_single = 0;
     return open_file(source, position);
 }

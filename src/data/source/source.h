@@ -33,6 +33,11 @@ struct ph__format {
     ph_status (*fetch)(struct ph__source *source, bool *is_end_out);
     /* Gives the row's cells to source->row. PH_ERROR_DATA: this row is bad, the next one may be good. */
     ph_status (*encode)(struct ph__source *source);
+    /* Appends up to `wanted` of the rows that follow, faster than one by one, and goes on behind them;
+     * *num_rows_out: how many, 0 where that cannot be. PH_ERROR_DATA with *num_rows_out > 0: one of so many
+     * rows is bad, and nothing was done; other errors end the reading. NULL: rows come one by one. */
+    ph_status (*encode_run)(
+        struct ph__source *source, struct ph__rows *rows, size_t wanted, size_t *num_rows_out);
     /* Writes the place of the row, "train.csv:12". */
     void (*locate)(const struct ph__source *source, char *text, size_t size);
     /* Sets row and byte to the next row's. */
@@ -65,6 +70,7 @@ struct ph__source {
     bool is_uncounted; /* true: the number of lines before the start is unknown */
     struct ph__row_encoder row;
     uint64_t num_rows, num_bad_rows;
+    size_t num_single;       /* rows to encode one by one: among them is a bad one */
     uint64_t num_encoded;    /* rows encoded so far, bad ones included: the cost of the pass */
     char first_bad_row[512]; /* place and problem; "": none. After an uncounted start without the line, which
                                 would take reading everything before it, unless the row ended the reading. */
@@ -83,6 +89,9 @@ void ph__source_close(struct ph__source *source);
 /* Encodes the next good row after those in `rows` (with a fit: appends nothing). Sets *is_end_out when there
  * was no further row. */
 ph_status ph__source_next(struct ph__source *source, struct ph__rows *rows, bool *is_end_out);
+/* Encodes some of the next rows, as ph__source_next would: one to `wanted`, which is not 0. */
+ph_status ph__source_next_run(
+    struct ph__source *source, struct ph__rows *rows, size_t wanted, bool *is_end_out);
 /* Skips `count` rows without encoding them, fewer only at the end; bad rows go unnoticed, and count as
  * good. */
 ph_status ph__source_skip(struct ph__source *source, uint64_t count, uint64_t *num_skipped_out);

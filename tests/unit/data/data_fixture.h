@@ -9,7 +9,7 @@
 #include "phloem/data.h"
 #include "support/test_support.h"
 
-#define MAX_FIELDS 8
+#define MAX_FIELDS 16
 #define MAX_FILES 256
 
 struct fixture {
