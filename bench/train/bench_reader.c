@@ -56,9 +56,9 @@ static struct ph_train_summary train(struct bench *bench, const struct ph_config
     job.encoder = encoder;
     job.paths.train = source->path;
     job.reading.is_shuffled = source->is_shuffled;
-    job.folder = ph__arena_printf(&bench->arena, "%s/%s-%zu", bench->folder, source->name, round);
+    job.options.folder = ph__arena_printf(&bench->arena, "%s/%s-%zu", bench->folder, source->name, round);
     bench_check(ph__train(&job, &summary));
-    nftw(job.folder, bench_remove, 16, FTW_DEPTH | FTW_PHYS);
+    nftw(job.options.folder, bench_remove, 16, FTW_DEPTH | FTW_PHYS);
     return summary;
 }
 

@@ -12,25 +12,13 @@ struct ph__train_job {
     const struct ph_train_settings *train;
     const struct ph_optimizer_settings *optimizer;
     const struct ph_parallel_settings *parallel; /* NULL only if comm is NULL */
-    /* NULL: this process alone; otherwise all its ranks train together, with equal jobs: an error of
-     * ph__train on one of them is an error on all, and comm is unusable afterwards. */
-    struct ph_comm *comm;
     const struct ph_encoder *encoder;
     struct ph_data_paths paths; /* valid and test may be NULL */
     /* For the training rows; max_bad_rows for each split. Predictions are corrected for negative_rate
      * wherever the model scores: docs/ONLINE.md. */
     struct ph_reading reading;
-    const struct ph_dataset *train_dataset, *valid_dataset,
-        *test_dataset;                        /* NULL, or used in the place of a path */
-    const char *folder;                       /* made if missing; gets the files below */
-    bool is_resumed;                          /* set to continue in a folder that is not empty */
-    const struct ph_train_observer *observer; /* NULL: none */
-    const struct ph_reducer *reducer;         /* for several ranks with PH_SYNC_HUB; NULL: none */
-    const char
-        *profile_path; /* NULL: no profile; otherwise gets rank 0's table at the end; "-": standard output */
-    const char *trace_path;          /* NULL: no trace; either all ranks want one or none */
-    const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
-    struct ph_first_bad_rows first_bad_rows;
+    struct ph_train_options
+        options; /* of comm all ranks have equal jobs; sizes and summary_json are not read */
 };
 
 /* Checks that a training may begin or resume in the folder, which is made when it is missing.

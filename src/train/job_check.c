@@ -45,14 +45,14 @@ static ph_status check_ranks_can_read(const struct ph__train_job *job)
         const char *key;
         struct ph__job_rows rows;
     } splits[] = {{"train", ph__job_train(job)}, {"valid", ph__job_valid(job)}, {"test", ph__job_test(job)}};
-    if (job->comm == NULL || ph_comm_world_size(job->comm) == 1)
+    if (job->options.comm == NULL || ph_comm_world_size(job->options.comm) == 1)
         return PH_OK;
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
         if (ph__job_rows_exist(splits[i].rows) && ph__job_rows_flow(splits[i].rows))
             return ph_fail(PH_ERROR_CONFIG,
                 "data.%s is %s, which can be read only once, but each of the %zu ranks reads it: give a file "
                 "or prepared data",
-                splits[i].key, ph__pipe_name(splits[i].rows.path), ph_comm_world_size(job->comm));
+                splits[i].key, ph__pipe_name(splits[i].rows.path), ph_comm_world_size(job->options.comm));
     return PH_OK;
 }
 
@@ -157,8 +157,8 @@ static ph_status read_labels(struct ph__label_check *check, const struct ph__tra
         const struct ph_batch *batch;
         PH_TRY(ph__meanwhile(meanwhile));
         const ph_status status = ph_batches_next(batches, &batch);
-        if (status == PH_ERROR_INTERRUPTED || ph__is_stopped(job->stop_signal))
-            return ph__fail_stopped_early(ph__stop_status(job->stop_signal));
+        if (status == PH_ERROR_INTERRUPTED || ph__is_stopped(job->options.stop_signal))
+            return ph__fail_stopped_early(ph__stop_status(job->options.stop_signal));
         PH_TRY(status);
         if (batch == NULL)
             return PH_OK;
@@ -172,7 +172,7 @@ ph_status ph__label_check_look(const struct ph__train_job *job, const struct ph_
     const struct ph_batches_options options = {.size = sizeof options,
         .batch_size = (size_t)job->train->batch_size,
         .reading.max_bad_rows = job->reading.max_bad_rows,
-        .stop_signal = job->stop_signal};
+        .stop_signal = job->options.stop_signal};
     const struct ph__job_rows rows = ph__job_train(job);
     struct ph__label_check check = {0};
     struct ph_batches *batches;

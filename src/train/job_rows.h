@@ -16,17 +16,17 @@ struct ph__job_rows {
 
 static inline struct ph__job_rows ph__job_train(const struct ph__train_job *job)
 {
-    return (struct ph__job_rows){.path = job->paths.train, .dataset = job->train_dataset};
+    return (struct ph__job_rows){.path = job->paths.train, .dataset = job->options.train_dataset};
 }
 
 static inline struct ph__job_rows ph__job_valid(const struct ph__train_job *job)
 {
-    return (struct ph__job_rows){.path = job->paths.valid, .dataset = job->valid_dataset};
+    return (struct ph__job_rows){.path = job->paths.valid, .dataset = job->options.valid_dataset};
 }
 
 static inline struct ph__job_rows ph__job_test(const struct ph__train_job *job)
 {
-    return (struct ph__job_rows){.path = job->paths.test, .dataset = job->test_dataset};
+    return (struct ph__job_rows){.path = job->paths.test, .dataset = job->options.test_dataset};
 }
 
 static inline bool ph__job_rows_exist(struct ph__job_rows rows)

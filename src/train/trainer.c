@@ -93,7 +93,7 @@ ph_status ph__trainer_log_progress(struct ph__trainer *trainer)
     ph__trainer_observe_memory(trainer);
     trainer->summary.train_seconds += ph__clock_seconds() - trainer->tally.started;
     trainer->reported_step = trainer->summary.steps;
-    PH_TRY(ph__observer_progress(trainer->job->observer, &progress));
+    PH_TRY(ph__observer_progress(trainer->job->options.observer, &progress));
     ph__trainer_restart_tally(trainer);
     return PH_OK;
 }
@@ -108,7 +108,7 @@ ph_status ph__trainer_log_evaluation(struct ph__trainer *trainer, bool is_best)
         &trainer->metrics_log, "valid", trainer->epoch, trainer->summary.steps, trainer->metrics));
     if (is_best)
         PH_TRY(ph__trainer_log_calibration(trainer, "valid"));
-    return ph__observer_progress(trainer->job->observer, &progress);
+    return ph__observer_progress(trainer->job->options.observer, &progress);
 }
 
 ph_status ph__trainer_log_calibration(struct ph__trainer *trainer, const char *what)
@@ -121,5 +121,5 @@ ph_status ph__trainer_log_calibration(struct ph__trainer *trainer, const char *w
 
 void ph__trainer_note(const struct ph__trainer *trainer, const char *text)
 {
-    ph__observer_note(trainer->job->observer, text);
+    ph__observer_note(trainer->job->options.observer, text);
 }

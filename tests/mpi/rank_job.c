@@ -85,9 +85,9 @@ ph_status rank_job_init(struct rank_job *job, struct ph_comm *comm, const char *
     PH_TRY(ph_encoder_create(ph_config_data(job->config), &job->encoder));
     job->job = ph__config_job(job->config);
     job->job.encoder = job->encoder;
-    job->job.comm = comm;
-    job->job.folder = out;
-    job->job.observer = &job->observer;
+    job->job.options.comm = comm;
+    job->job.options.folder = out;
+    job->job.options.observer = &job->observer;
     return PH_OK;
 }
 

@@ -208,7 +208,7 @@ static ph_status load_run(struct ph_comm *comm, const char *folder, const char *
     struct ph__trainer *trainer;
     struct rank_job job;
     ph_status status = init_job(&job, comm, folder, run, plan);
-    job.job.is_resumed = true;
+    job.job.options.is_resumed = true;
     if (status == PH_OK)
         status = ph__trainer_create(&job.job, &trainer);
     if (status == PH_OK) {

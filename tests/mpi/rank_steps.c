@@ -196,8 +196,8 @@ static ph_status train_by_config(struct steps *steps, const struct step_case *of
         folder, sizeof folder, "%s/%s_%s_%s", steps->folder, of->model, of->kind, ph__wire_name(of->wire));
     PH_TRY(ph_encoder_create(ph_config_data(config), &encoder));
     job.encoder = encoder;
-    job.comm = steps->comm;
-    job.folder = folder;
+    job.options.comm = steps->comm;
+    job.options.folder = folder;
     ph_status status = share_plan(steps, of, plan);
     if (status == PH_OK)
         status = train(steps, of, &job, theory);

@@ -243,7 +243,7 @@ ph_status ph__trainer_check_model(const struct ph__trainer *trainer)
 /* Links the best model to its second name first: a visible checkpoint has all its parts. */
 static ph_status prepare_checkpoint(struct ph__trainer *trainer)
 {
-    const char *folder = trainer->job->folder;
+    const char *folder = trainer->job->options.folder;
     char path[PH_CHECKPOINT_PATH_BYTES];
     PH_TRY(ph__checkpoints_create(folder));
     if (trainer->best_step > 0)
@@ -255,13 +255,13 @@ static ph_status prepare_checkpoint(struct ph__trainer *trainer)
 ph_status ph__trainer_prune(const struct ph__trainer *trainer)
 {
     const struct ph__train_job *job = trainer->job;
-    return ph__checkpoints_prune(
-        job->folder, trainer->summary.steps, trainer->best_step, (size_t)job->train->checkpoints_kept);
+    return ph__checkpoints_prune(job->options.folder, trainer->summary.steps, trainer->best_step,
+        (size_t)job->train->checkpoints_kept);
 }
 
 static ph_status write_checkpoint(struct ph__trainer *trainer)
 {
-    const char *folder = trainer->job->folder;
+    const char *folder = trainer->job->options.folder;
     char path[PH_CHECKPOINT_PATH_BYTES];
     const bool is_first = ph__ranks_is_first(&trainer->ranks);
     PH_TRY(ph__ranks_all(&trainer->ranks, is_first ? prepare_checkpoint(trainer) : PH_OK));
@@ -312,5 +312,6 @@ ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer, int signal)
     char path[PH_CHECKPOINT_PATH_BYTES];
     return ph_fail(ph__stop_status(&signal),
         "stopped by a signal at step %" PRIu64 "; %s is saved: --resume continues from it",
-        trainer->summary.steps, ph__checkpoint_path(trainer->job->folder, trainer->summary.steps, path));
+        trainer->summary.steps,
+        ph__checkpoint_path(trainer->job->options.folder, trainer->summary.steps, path));
 }

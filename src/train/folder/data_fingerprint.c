@@ -87,7 +87,7 @@ struct reading {
 static ph_status go_on(void *context)
 {
     const struct reading *reading = context;
-    const volatile int *stop_signal = reading->job->stop_signal;
+    const volatile int *stop_signal = reading->job->options.stop_signal;
     if (!ph__is_stopped(stop_signal))
         return ph__meanwhile(reading->meanwhile);
     return ph_fail(ph__stop_status(stop_signal), "stopped by a signal before the first step, while the data "

@@ -30,8 +30,8 @@ ph_status ph__data_fingerprint_text(
     struct ph__data_fingerprint *fingerprint, const struct ph__train_job *job, char **text_out);
 
 /* Compares a fingerprint that has begun with a checkpoint's text, and reads again the data that was read
- * before the checkpoint, unless job->stop_signal ends that. PH_ERROR_DATA names the file that has changed.
- * path: of the checkpoint, for errors in the text. */
+ * before the checkpoint, unless job->options.stop_signal ends that. PH_ERROR_DATA names the file that has
+ * changed. path: of the checkpoint, for errors in the text. */
 ph_status ph__data_fingerprint_resume(struct ph__data_fingerprint *fingerprint,
     const struct ph__train_job *job, const char *text, const char *path,
     const struct ph__meanwhile *meanwhile);

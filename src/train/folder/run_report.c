@@ -43,7 +43,7 @@ static void add_facts(struct ph__page *page, const struct ph__trainer *trainer)
 {
     const struct ph__train_job *job = trainer->job;
     char text[160];
-    ph__page_add_fact(page, "folder", job->folder);
+    ph__page_add_fact(page, "folder", job->options.folder);
     ph__page_add_fact(page, "training data", place_of(ph__job_train(job)));
     ph__page_add_fact(page, "validation data", place_of(ph__job_valid(job)));
     ph__page_add_fact(page, "test data", place_of(ph__job_test(job)));
@@ -348,7 +348,7 @@ static ph_status fill_page(struct ph__page *page, struct ph__trainer *trainer,
     add_ids(page, trainer);
     PH_TRY(ph__run_report_graph(page, trainer));
     add_memory(page, &trainer->summary.memory);
-    add_config(page, trainer->job->folder);
+    add_config(page, trainer->job->options.folder);
     return PH_OK;
 }
 
@@ -369,8 +369,8 @@ static ph_status write_page(
     const int kind = trainer->job->model->kind;
     char path[PH_CHECKPOINT_PATH_BYTES], title[256];
     struct ph__page page;
-    snprintf(title, sizeof title, "%s: %s", ph_model_name(kind), trainer->job->folder);
-    snprintf(path, sizeof path, "%s/report.html", trainer->job->folder);
+    snprintf(title, sizeof title, "%s: %s", ph_model_name(kind), trainer->job->options.folder);
+    snprintf(path, sizeof path, "%s/report.html", trainer->job->options.folder);
     ph__page_init(&page, title, ph_model_name(kind), ph_model_description(kind));
     ph_status status = fill_page(&page, trainer, metrics, why);
     if (status == PH_OK)

@@ -161,7 +161,7 @@ ph_status ph__summary_write(const struct ph__train_job *job, const struct ph_tra
     ph__json_set_text(object, "model", ph_model_name(job->model->kind));
     ph__json_set_integer(object, "seed", (int64_t)job->run.seed);
     ph__json_set_integer(
-        object, "world_size", job->comm != NULL ? (int64_t)ph_comm_world_size(job->comm) : 1);
+        object, "world_size", job->options.comm != NULL ? (int64_t)ph_comm_world_size(job->options.comm) : 1);
     ph__json_set_text(object, "backend", backend);
     ph__json_set_bool(object, "deterministic", job->train->deterministic);
     ph__json_set_fields(object, summary_fields, num_first, summary);
@@ -173,7 +173,7 @@ ph_status ph__summary_write(const struct ph__train_job *job, const struct ph_tra
     set_metrics(object, "test", summary->has_test, &summary->test);
     if (ranks != NULL)
         ph__json_set(object, "ranks", ranks);
-    snprintf(model_path, sizeof model_path, "%s/model.safetensors", job->folder);
+    snprintf(model_path, sizeof model_path, "%s/model.safetensors", job->options.folder);
     ph__json_set_text(object, "checkpoint", model_path);
     ph__json_set_fields(object, summary_fields + num_first, NUM_OUTCOME_FIELDS, summary);
     ph_status status = ph__json_write(object, path);

@@ -79,7 +79,7 @@ static ph_status check_best(void *context, const struct ph__meanwhile *meanwhile
     char path[PH_CHECKPOINT_PATH_BYTES], seal[65];
     if (trainer->best_step == 0)
         return PH_OK;
-    ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
+    ph__checkpoint_best_path(trainer->job->options.folder, trainer->best_step, path);
     PH_TRY(ph__checkpoint_check_seals(path, trainer->ranks.rank, trainer->ranks.world_size, meanwhile));
     PH_TRY(ph__checkpoint_read_seal(path, seal));
     if (strcmp(seal, trainer->best_seal) != 0)
@@ -90,7 +90,7 @@ static ph_status check_best(void *context, const struct ph__meanwhile *meanwhile
 static ph_status read_checkpoint(struct ph__trainer *trainer, uint64_t step)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
-    ph__checkpoint_path(trainer->job->folder, step, path);
+    ph__checkpoint_path(trainer->job->options.folder, step, path);
     PH_TRY(ph__resume_file_read(path, trainer));
     if (trainer->summary.steps != step)
         return ph_fail(
@@ -102,7 +102,7 @@ static ph_status read_checkpoint(struct ph__trainer *trainer, uint64_t step)
 static ph_status agree_on_list(const struct ph__trainer *trainer, const struct ph__checkpoint_list *list)
 {
     struct ph__arena arena = {0};
-    const char *text = ph__arena_printf(&arena, "the checkpoints in %s=", trainer->job->folder);
+    const char *text = ph__arena_printf(&arena, "the checkpoints in %s=", trainer->job->options.folder);
     for (size_t i = 0; text != NULL && i < list->count; i++)
         text = ph__arena_printf(&arena, "%s %" PRIu64, text, list->steps[i]);
     const ph_status status =
@@ -191,7 +191,7 @@ static ph_status settle(struct ph__trainer *trainer)
             trainer->resumed.library, ph_version());
         ph__trainer_note(trainer, note);
     }
-    if (job->profile_path != NULL || job->trace_path != NULL)
+    if (job->options.profile_path != NULL || job->options.trace_path != NULL)
         return PH_OK;
     return ph_executor_profile(trainer->executor, false, 0); /* the cost of a sample is known */
 }
@@ -201,7 +201,7 @@ static ph_status settle(struct ph__trainer *trainer)
 static ph_status resume_newest(struct ph__trainer *trainer)
 {
     struct ph__checkpoint_list list;
-    PH_TRY(ph__checkpoints_list(trainer->job->folder, &list));
+    PH_TRY(ph__checkpoints_list(trainer->job->options.folder, &list));
     ph_status status = trainer->ranks.comm != NULL ? agree_on_list(trainer, &list) : PH_OK;
     if (status == PH_OK)
         status = read_newest(trainer, &list);
@@ -216,7 +216,7 @@ static ph_status resume_newest(struct ph__trainer *trainer)
 static ph_status digest_encoder(struct ph__trainer *trainer)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
-    path_in(trainer->job->folder, "encoder.json", path);
+    path_in(trainer->job->options.folder, "encoder.json", path);
     if (ph__digest_file(path, trainer->encoder_sha256) != PH_OK)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s", ph_error_text());
     return PH_OK;
@@ -225,7 +225,7 @@ static ph_status digest_encoder(struct ph__trainer *trainer)
 static ph_status keep_plan(const struct ph__trainer *trainer)
 {
     const struct ph__ranks *ranks = &trainer->ranks;
-    return ranks->comm != NULL ? ph__kept_plan_write(trainer->job->folder, &ranks->plan) : PH_OK;
+    return ranks->comm != NULL ? ph__kept_plan_write(trainer->job->options.folder, &ranks->plan) : PH_OK;
 }
 
 static ph_status begin(struct ph__trainer *trainer)
@@ -234,15 +234,15 @@ static ph_status begin(struct ph__trainer *trainer)
     char path[PH_CHECKPOINT_PATH_BYTES];
     if (!ph__ranks_is_first(&trainer->ranks))
         return PH_OK;
-    PH_TRY(ph__checkpoints_clean(job->folder));
+    PH_TRY(ph__checkpoints_clean(job->options.folder));
     PH_TRY(ph__data_fingerprint_begin(&trainer->data, job));
-    PH_TRY(ph__observer_start(trainer->job->observer));
-    PH_TRY(ph_encoder_save(job->encoder, path_in(job->folder, "encoder.json", path)));
+    PH_TRY(ph__observer_start(trainer->job->options.observer));
+    PH_TRY(ph_encoder_save(job->encoder, path_in(job->options.folder, "encoder.json", path)));
     PH_TRY(keep_plan(trainer));
-    PH_TRY(ph__file_sync_name(job->folder));
+    PH_TRY(ph__file_sync_name(job->options.folder));
     PH_TRY(digest_encoder(trainer));
     return ph__metrics_log_open(
-        job->folder, (struct ph__event_place){0}, job->train->tensorboard, &trainer->metrics_log);
+        job->options.folder, (struct ph__event_place){0}, job->train->tensorboard, &trainer->metrics_log);
 }
 
 /* Compares this rank's data with the checkpoint's fingerprint: each rank may have its own files. */
@@ -252,7 +252,7 @@ static ph_status compare_data(void *context, const struct ph__meanwhile *meanwhi
     const struct ph__train_job *job = trainer->job;
     char path[PH_CHECKPOINT_PATH_BYTES];
     const char *text;
-    ph__checkpoint_path(job->folder, trainer->summary.steps, path);
+    ph__checkpoint_path(job->options.folder, trainer->summary.steps, path);
     PH_TRY(ph__data_fingerprint_begin(&trainer->data, job));
     PH_TRY(ph__resume_file_data(path, &trainer->arena, &text));
     if (text != NULL)
@@ -277,7 +277,7 @@ static ph_status put_model_back(const struct ph__trainer *trainer)
     char path[PH_CHECKPOINT_PATH_BYTES];
     if (trainer->best_step == 0 || !ph__ranks_is_first(&trainer->ranks))
         return PH_OK;
-    ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
+    ph__checkpoint_best_path(trainer->job->options.folder, trainer->best_step, path);
     return ph__checkpoint_link(path, trainer->model_path);
 }
 
@@ -286,12 +286,12 @@ static ph_status put_model_back(const struct ph__trainer *trainer)
  * they are removed, so that they do not count as kept. */
 static ph_status put_back(struct ph__trainer *trainer)
 {
-    const char *folder = trainer->job->folder;
+    const char *folder = trainer->job->options.folder;
     char path[PH_CHECKPOINT_PATH_BYTES];
     if (!ph__ranks_is_first(&trainer->ranks))
         return PH_OK;
     PH_TRY(ph__checkpoints_clean(folder));
-    PH_TRY(ph__observer_start(trainer->job->observer));
+    PH_TRY(ph__observer_start(trainer->job->options.observer));
     PH_TRY(keep_plan(trainer));
     PH_TRY(ph__trainer_prune(trainer));
     path_in(folder, "summary.json", path);
@@ -311,7 +311,7 @@ static ph_status read_end(struct ph__trainer *trainer, struct ph_train_summary *
     char path[PH_CHECKPOINT_PATH_BYTES];
     ph_status status = PH_OK;
     struct ph__ranks_moment moment = {0};
-    path_in(trainer->job->folder, "summary.json", path);
+    path_in(trainer->job->options.folder, "summary.json", path);
     if (ph__trainer_is_over(trainer)) {
         status = ph__summary_read(path, ended_out, bad_rows_out, NULL, 0);
         moment.is_due = status == PH_OK;
@@ -343,6 +343,7 @@ static ph_status resume(struct ph__trainer *trainer)
 
 ph_status ph__trainer_open_folder(struct ph__trainer *trainer)
 {
-    snprintf(trainer->model_path, sizeof trainer->model_path, "%s/model.safetensors", trainer->job->folder);
+    snprintf(trainer->model_path, sizeof trainer->model_path, "%s/model.safetensors",
+        trainer->job->options.folder);
     return trainer->has_checkpoint ? resume(trainer) : begin(trainer);
 }

@@ -17,7 +17,7 @@
 
 static bool is_profile_wanted(const struct ph__trainer *trainer)
 {
-    return trainer->job->profile_path != NULL || trainer->job->trace_path != NULL;
+    return trainer->job->options.profile_path != NULL || trainer->job->options.trace_path != NULL;
 }
 
 /* Takes the cost of a sample by the operators' rules from the first step, which is profiled in any case; then
@@ -84,7 +84,7 @@ static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch
 /* Returns the signal that this process has received; 0: none. */
 static int signal_of(const struct ph__trainer *trainer)
 {
-    const volatile int *stop_signal = trainer->job->stop_signal;
+    const volatile int *stop_signal = trainer->job->options.stop_signal;
     return stop_signal != NULL ? *stop_signal : 0;
 }
 
@@ -162,7 +162,7 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
         .seed = job->run.seed,
         .epoch = trainer->epoch,
         .start = &trainer->position,
-        .stop_signal = trainer->ranks.world_size == 1 ? job->stop_signal : NULL,
+        .stop_signal = trainer->ranks.world_size == 1 ? job->options.stop_signal : NULL,
         .rank = trainer->ranks.rank,
         .world_size = trainer->ranks.world_size,
     };
@@ -226,15 +226,16 @@ static ph_status write_rank_trace(const struct ph__trainer *trainer)
         .num_threads = trainer->summary.num_threads,
         .first = trainer->clock};
     PH_TRY(ph__rank_clock_read(trainer->ranks.comm, &sources.last));
-    return ph__rank_trace_write(&sources, trainer->ranks.comm, trainer->job->trace_path);
+    return ph__rank_trace_write(&sources, trainer->ranks.comm, trainer->job->options.trace_path);
 }
 
 static ph_status write_trace(const struct ph__trainer *trainer)
 {
-    if (trainer->job->trace_path == NULL)
+    if (trainer->job->options.trace_path == NULL)
         return PH_OK;
-    return trainer->ranks.comm != NULL ? write_rank_trace(trainer)
-                                       : ph_executor_write_trace(trainer->executor, trainer->job->trace_path);
+    return trainer->ranks.comm != NULL
+               ? write_rank_trace(trainer)
+               : ph_executor_write_trace(trainer->executor, trainer->job->options.trace_path);
 }
 
 static double reader_wait_share(const struct ph__trainer *trainer)
@@ -262,9 +263,9 @@ static ph_status print_profile(const struct ph__trainer *trainer, struct ph__wri
 static ph_status write_profile(const struct ph__trainer *trainer)
 {
     struct ph__writer *writer;
-    if (trainer->job->profile_path == NULL)
+    if (trainer->job->options.profile_path == NULL)
         return PH_OK;
-    PH_TRY(ph__writer_open_atomic(trainer->job->profile_path, &writer));
+    PH_TRY(ph__writer_open_atomic(trainer->job->options.profile_path, &writer));
     return ph__writer_end(writer, print_profile(trainer, writer));
 }
 
@@ -272,7 +273,7 @@ static ph_status write_profile(const struct ph__trainer *trainer)
 static ph_status write_end(struct ph__trainer *trainer, struct ph__json *ranks)
 {
     char path[PH_MODEL_PATH_BYTES];
-    snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
+    snprintf(path, sizeof path, "%s/summary.json", trainer->job->options.folder);
     PH_TRY(ph__summary_write(trainer->job, &trainer->summary, &trainer->bad_rows,
         ph_backend_describe(trainer->backend), ranks, path));
     return write_profile(trainer);
@@ -350,7 +351,7 @@ static ph_status train(struct ph__trainer *trainer)
 
 static void tell_end(const struct ph__trainer *trainer, struct ph_train_summary *summary_out)
 {
-    const struct ph_first_bad_rows *first = &trainer->job->first_bad_rows;
+    const struct ph_first_bad_rows *first = &trainer->job->options.first_bad_rows;
     *summary_out = trainer->summary;
     ph__summary_count_bad_rows(summary_out, &trainer->bad_rows);
     ph__buffer_set(first->train, trainer->bad_rows.train.first);
@@ -361,7 +362,7 @@ static void tell_end(const struct ph__trainer *trainer, struct ph_train_summary 
 /* Tells the other ranks of a failure before this rank tears down its connections. */
 static ph_status tell_others(const struct ph__train_job *job, ph_status status)
 {
-    return status != PH_OK && job->comm != NULL ? ph_comm_fail(job->comm, status) : status;
+    return status != PH_OK && job->options.comm != NULL ? ph_comm_fail(job->options.comm, status) : status;
 }
 
 ph_status ph__train(const struct ph__train_job *job, struct ph_train_summary *summary_out)

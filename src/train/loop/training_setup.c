@@ -34,7 +34,7 @@ static struct batch_size size_by(const struct ph_batch *first, size_t num_sparse
 /* Ends the training after a signal; the steps of a former part are saved already. */
 static ph_status check_signal(const struct ph__trainer *trainer)
 {
-    const volatile int *stop_signal = trainer->job->stop_signal;
+    const volatile int *stop_signal = trainer->job->options.stop_signal;
     return ph__is_stopped(stop_signal) ? ph__fail_stopped_early(ph__stop_status(stop_signal)) : PH_OK;
 }
 
@@ -69,7 +69,7 @@ static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_
         .batch_size = (size_t)job->train->batch_size,
         .seed = job->run.seed,
         .reading.max_bad_rows = job->reading.max_bad_rows,
-        .stop_signal = job->stop_signal,
+        .stop_signal = job->options.stop_signal,
         .rank = trainer->ranks.rank,
         .world_size = trainer->ranks.world_size};
     struct ph_batches *batches;
@@ -173,7 +173,7 @@ static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_ro
     const struct ph_batches_options options = {.size = sizeof options,
         .batch_size = (size_t)job->train->batch_size,
         .reading.max_bad_rows = job->reading.max_bad_rows,
-        .stop_signal = job->stop_signal};
+        .stop_signal = job->options.stop_signal};
     struct ph_batches *batches;
     const struct ph_batch *batch;
     if (!ph__job_rows_exist(rows) || ph__job_rows_flow(rows))
@@ -208,9 +208,11 @@ static ph_status look_at_folder(struct ph__trainer *trainer)
 {
     const struct ph__train_job *job = trainer->job;
     if (ph__ranks_is_first(&trainer->ranks)) {
-        PH_TRY(ph__directory_create(job->folder));
-        PH_TRY(ph__directory_lock(job->folder, &trainer->lock)); /* first: another process may be at work */
-        PH_TRY(ph__train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
+        PH_TRY(ph__directory_create(job->options.folder));
+        PH_TRY(ph__directory_lock(
+            job->options.folder, &trainer->lock)); /* first: another process may be at work */
+        PH_TRY(
+            ph__train_check_folder(job->options.folder, job->options.is_resumed, &trainer->has_checkpoint));
     }
     struct ph__ranks_moment moment = {.is_due = trainer->has_checkpoint};
     PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
@@ -220,7 +222,7 @@ static ph_status look_at_folder(struct ph__trainer *trainer)
 
 static ph_status prepare_measurements(struct ph__trainer *trainer)
 {
-    const size_t num_events = trainer->job->trace_path != NULL ? TRACE_EVENTS : 0;
+    const size_t num_events = trainer->job->options.trace_path != NULL ? TRACE_EVENTS : 0;
     PH_TRY(ph_executor_profile(trainer->executor, true, num_events));
     PH_TRY(ph__rank_figures_init(&trainer->figures, &trainer->ranks, num_events));
     return num_events > 0 && trainer->ranks.comm != NULL
@@ -249,7 +251,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(ph__memory_available_bytes(&available_bytes));
     PH_TRY(ph_store_create(job->run.seed, &trainer->store));
     ph__store_learn_rows(trainer->store, job->train->row_format);
-    ph__store_stop_by(trainer->store, job->stop_signal);
+    ph__store_stop_by(trainer->store, job->options.stop_signal);
     PH_TRY(ph_state_create(&trainer->state));
     const struct ph_backend_options options = {.size = sizeof options,
         .num_threads = job->run.num_threads,

@@ -124,7 +124,7 @@ static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decis
         return PH_OK;
     PH_TRY(ph__rows_learnt_gather(trainer->ranks.comm, &trainer->statistics.coverage));
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__data_fingerprint_valid(&trainer->data, job),
-        job->stop_signal, &signal, trainer->metrics, &trainer->bad_rows.valid, &details));
+        job->options.stop_signal, &signal, trainer->metrics, &trainer->bad_rows.valid, &details));
     if (signal != 0)
         return ph__trainer_stop(trainer, signal);
     PH_TRY(ph__rows_learnt_sum(
@@ -167,7 +167,7 @@ ph_status ph__trainer_test_best(struct ph__trainer *trainer)
         return PH_OK;
     int signal;
     const struct ph__evaluation_details details = ph__run_statistics_test(&trainer->statistics);
-    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->options.stop_signal,
         &signal, trainer->metrics, &trainer->bad_rows.test, &details));
     if (signal != 0) /* the last weights were saved at the training's end */
         return ph__trainer_stop_saved(trainer, signal);

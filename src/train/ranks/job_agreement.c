@@ -195,8 +195,8 @@ static ph_status describe_job(struct lines *lines, const struct ph__train_job *j
     const char *values;
     char encoder[65];
     PH_TRY(add_isa(lines));
-    PH_TRY(add_place(lines, job->folder, job->is_resumed));
-    PH_TRY(add(lines, "--trace", job->trace_path != NULL ? "given" : "not given"));
+    PH_TRY(add_place(lines, job->options.folder, job->options.is_resumed));
+    PH_TRY(add(lines, "--trace", job->options.trace_path != NULL ? "given" : "not given"));
     PH_TRY(ph__job_values(job, filter, &lines->arena, &values));
     PH_TRY(add_lines(lines, values));
     PH_TRY(add_data(lines, job));
@@ -220,7 +220,7 @@ ph_status ph__agree_on_job(const struct ph__train_job *job)
     ph_status status = begin(&lines);
     if (status == PH_OK)
         status = describe_job(&lines, job);
-    return end(&lines, job->comm, status);
+    return end(&lines, job->options.comm, status);
 }
 
 ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph__plan *plan)

@@ -69,7 +69,7 @@ static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph__train_job
     ph__plan_fini(&ranks->plan);
     snprintf(note, sizeof note, "the kept plan is replaced by a new one: %s", ph_error_text());
     if (ph__ranks_is_first(ranks))
-        ph__observer_note(job->observer, note);
+        ph__observer_note(job->options.observer, note);
 }
 
 /* Reads the plan that the training was begun by, if as many ranks resume it and may still spend the memory
@@ -78,10 +78,10 @@ static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph__train_
     const struct ph__topology *topology, const struct ph__table_list *list, bool *is_there_out)
 {
     *is_there_out = false;
-    if (!job->is_resumed)
+    if (!job->options.is_resumed)
         return PH_OK;
-    const ph_status status =
-        ph__kept_plan_read(job->folder, topology, list->tables, list->num_tables, &ranks->plan, is_there_out);
+    const ph_status status = ph__kept_plan_read(
+        job->options.folder, topology, list->tables, list->num_tables, &ranks->plan, is_there_out);
     if (status == PH_ERROR_MEMORY || (status == PH_OK && !*is_there_out))
         return status;
     if (status == PH_OK && ph__plan_check_bytes(&ranks->plan, list->tables, rank_bytes_of(job)) == PH_OK)
@@ -102,8 +102,8 @@ static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph__train_
     if (is_there == moment.is_due)
         return PH_OK;
     return ph_fail(PH_ERROR_CONFIG,
-        "%s: the kept plan differs between ranks 0 and %zu: all ranks must share the folder", job->folder,
-        ranks->rank);
+        "%s: the kept plan differs between ranks 0 and %zu: all ranks must share the folder",
+        job->options.folder, ranks->rank);
 }
 
 static ph_status plan_automatically(struct ph__ranks *ranks, const struct ph__train_job *job,
@@ -180,7 +180,7 @@ static ph_status create_distributions(struct ph__ranks *ranks, const struct ph__
         .dense = settings->dense,
         .bucket_bytes = (size_t)settings->bucket_bytes,
         .overlaps = settings->overlap,
-        .reducer = settings->sync == PH_SYNC_HUB && ranks->world_size > 1 ? job->reducer : NULL};
+        .reducer = settings->sync == PH_SYNC_HUB && ranks->world_size > 1 ? job->options.reducer : NULL};
     PH_TRY(ph__distribution_create(&options, &ranks->learning));
     return ph__distribution_create(&options, &ranks->scoring);
 }
@@ -191,9 +191,9 @@ static ph_status check_sync(const struct ph__ranks *ranks, const struct ph__trai
     if (ranks->world_size > 1 && sync == PH_SYNC_NONE)
         return ph_fail(
             PH_ERROR_CONFIG, "parallel.sync: none requires a single rank, not %zu", ranks->world_size);
-    if (ranks->world_size > 1 && sync == PH_SYNC_HUB && job->reducer == NULL)
-        return ph_fail(PH_ERROR_CONFIG,
-            "parallel.sync: hub requires a reducer in struct ph__train_job: set it, or use sync: allreduce");
+    if (ranks->world_size > 1 && sync == PH_SYNC_HUB && job->options.reducer == NULL)
+        return ph_fail(PH_ERROR_CONFIG, "parallel.sync: hub requires a reducer in struct ph_train_options: "
+                                        "set it, or use sync: allreduce");
     return PH_OK;
 }
 
@@ -201,17 +201,18 @@ static ph_status check_sync(const struct ph__ranks *ranks, const struct ph__trai
 static bool is_alone(const struct ph__train_job *job)
 {
     const char *plan = job->parallel->plan;
-    return ph_comm_world_size(job->comm) == 1 && (strcmp(plan, "auto") == 0 || strcmp(plan, "none") == 0);
+    return ph_comm_world_size(job->options.comm) == 1 &&
+           (strcmp(plan, "auto") == 0 || strcmp(plan, "none") == 0);
 }
 
 ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph__train_job *job)
 {
     *ranks = (struct ph__ranks){.world_size = 1};
-    if (job->comm == NULL || is_alone(job))
+    if (job->options.comm == NULL || is_alone(job))
         return check_plan_alone(job);
-    ranks->comm = job->comm;
-    ranks->rank = ph_comm_rank(job->comm);
-    ranks->world_size = ph_comm_world_size(job->comm);
+    ranks->comm = job->options.comm;
+    ranks->rank = ph_comm_rank(job->options.comm);
+    ranks->world_size = ph_comm_world_size(job->options.comm);
     PH_TRY(check_sync(ranks, job));
     ranks->moments = calloc(ranks->world_size, sizeof *ranks->moments);
     ranks->numbers = calloc(ranks->world_size, sizeof *ranks->numbers);

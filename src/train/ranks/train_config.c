@@ -88,18 +88,8 @@ static ph_status run(
         .context = training, .on_progress = show_progress, .on_start = start, .on_note = show_note};
     struct ph__train_job job = ph__config_job(training->config);
     job.encoder = encoder;
-    job.comm = options->comm;
-    job.reducer = options->reducer;
-    job.train_dataset = options->train_dataset;
-    job.valid_dataset = options->valid_dataset;
-    job.test_dataset = options->test_dataset;
-    job.folder = options->folder;
-    job.is_resumed = options->is_resumed;
-    job.observer = &observer;
-    job.profile_path = options->profile_path;
-    job.trace_path = options->trace_path;
-    job.first_bad_rows = options->first_bad_rows;
-    job.stop_signal = options->stop_signal;
+    job.options = *options;
+    job.options.observer = &observer;
     if (!may_end_at_once(options))
         watch_signals(training, true);
     const ph_status status = ph__train(&job, summary_out);

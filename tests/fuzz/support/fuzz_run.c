@@ -44,7 +44,7 @@ struct ph__train_job fuzz_run_job(const struct fuzz_run *run)
 {
     struct ph__train_job job = ph__config_job(run->config);
     job.encoder = run->encoder;
-    job.folder = run->folder;
+    job.options.folder = run->folder;
     return job;
 }
 

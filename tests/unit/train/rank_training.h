@@ -17,11 +17,11 @@ static inline ph_status train_as_rank(struct ph_comm *comm, void *context)
 {
     struct rank_training *training = context;
     struct ph__train_job job = training->setup->job;
-    job.comm = comm;
-    job.observer = ph_comm_rank(comm) == 0 ? job.observer : NULL;
+    job.options.comm = comm;
+    job.options.observer = ph_comm_rank(comm) == 0 ? job.options.observer : NULL;
     job.parallel = &training->parallel;
     if (ph_comm_rank(comm) > 0)
-        job.first_bad_rows = (struct ph_first_bad_rows){0};
+        job.options.first_bad_rows = (struct ph_first_bad_rows){0};
     return ph__train(&job, &training->summaries[ph_comm_rank(comm)]);
 }
 

@@ -55,15 +55,15 @@ static inline void make_rank_trainings(
             .overlap = true};
         training->job.train = &training->train;
         training->job.parallel = &training->parallel;
-        training->job.stop_signal = &training->signal;
-        training->job.first_bad_rows = (struct ph_first_bad_rows){0};
+        training->job.options.stop_signal = &training->signal;
+        training->job.options.first_bad_rows = (struct ph_first_bad_rows){0};
     }
 }
 
 static inline ph_status train_as_rank(struct ph_comm *comm, void *context)
 {
     struct rank_training *training = (struct rank_training *)context + ph_comm_rank(comm);
-    training->job.comm = comm;
+    training->job.options.comm = comm;
     return ph__train(&training->job, &training->summary);
 }
 

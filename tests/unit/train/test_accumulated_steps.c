@@ -121,10 +121,10 @@ static ph_status train_config(const struct training *training, struct ph_comm *c
     struct ph__train_job job = ph__config_job(config);
     PH_TRY(ph_encoder_create(ph_config_data(config), &encoder));
     job.encoder = encoder;
-    job.folder = training->folder;
-    job.is_resumed = training->is_resumed;
-    job.observer = is_first ? &observer : NULL;
-    job.comm = comm;
+    job.options.folder = training->folder;
+    job.options.is_resumed = training->is_resumed;
+    job.options.observer = is_first ? &observer : NULL;
+    job.options.comm = comm;
     job.parallel = comm != NULL ? &parallel : NULL;
     const ph_status status = ph__train(&job, &summary);
     if (status == PH_OK && is_first)

@@ -90,7 +90,8 @@ static void use(
     setup->train.max_gradient_norm = 0;
     setup->job.encoder = encoder;
     setup->job.paths.train = setup->job.paths.valid = setup->job.paths.test = path;
-    setup->job.train_dataset = setup->job.valid_dataset = setup->job.test_dataset = dataset;
+    setup->job.options.train_dataset = setup->job.options.valid_dataset = setup->job.options.test_dataset =
+        dataset;
 }
 
 static void expect_same(const struct ph_train_summary *a, const struct ph_train_summary *b)
@@ -112,7 +113,7 @@ static void expect_training(const char *folder, const struct ph_encoder *encoder
     setup->train.max_steps = 20;
     train(setup);
     setup->train.max_steps = 0;
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     assert_ok(ph__train(&setup->job, &whole));
     assert_int_equal(whole.resumed_step, 20);
     expect_same(&whole, wanted);
@@ -156,7 +157,7 @@ static void stream_that_fails_ends_the_training(void **state)
     assert_fails(
         ph__train(&setup->job, &summary), PH_ERROR_DATA, "clicks: batch 6: the stream failed: no such row");
     streams.failing_batch = 0;
-    streams.fails_to_open = setup->job.is_resumed = true;
+    streams.fails_to_open = setup->job.options.is_resumed = true;
     assert_fails(
         ph__train(&setup->job, &summary), PH_ERROR_DATA, "clicks: the stream cannot be opened: no such row");
     free(setup);

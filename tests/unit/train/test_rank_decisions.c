@@ -39,12 +39,12 @@ static void a_signal_of_one_rank_in_an_evaluation_stops_all(void **state)
     free(setup);
     setup = set_up_ranks("stopped");
     const struct ph_train_observer observer = {.context = &trainings[1], .on_progress = signal_oneself};
-    trainings[1].job.observer = &observer;
+    trainings[1].job.options.observer = &observer;
     run_rank_trainings(trainings, ends);
     assert_one_failure(ends, PH_ERROR_TERMINATED, "stopped by a signal at step 24; ");
     make_rank_trainings(setup, trainings);
     for (size_t rank = 0; rank < TRAINING_RANKS; rank++)
-        trainings[rank].job.is_resumed = true;
+        trainings[rank].job.options.is_resumed = true;
     run_rank_trainings(trainings, NULL);
     assert_int_equal(trainings[0].summary.resumed_step, 24);
     assert_string_equal(trainings[0].summary.checkpoint_sha256, undisturbed.checkpoint_sha256);
@@ -77,7 +77,7 @@ static void a_signal_of_one_rank_behind_a_step_stops_all(void **state)
     struct thread_rank_end ends[TRAINING_RANKS];
     struct setup *setup = set_up_ranks("behind_a_step");
     const struct ph_train_observer observer = {.context = &trainings[2], .on_progress = interrupt_oneself};
-    trainings[2].job.observer = &observer;
+    trainings[2].job.options.observer = &observer;
     run_rank_trainings(trainings, ends);
     assert_one_failure(ends, PH_ERROR_INTERRUPTED, "stopped by a signal at step ");
     free(setup);
@@ -108,7 +108,7 @@ static void what_one_rank_fails_with_is_told_to_all(void **state)
     struct setup *setup = set_up_ranks("told");
     for (size_t rank = 0; rank < TRAINING_RANKS; rank++)
         trainings[rank].train.report_seconds = 0;
-    trainings[1].job.observer = &observer;
+    trainings[1].job.options.observer = &observer;
     thread_ranks_run(&(struct thread_ranks){.world_size = TRAINING_RANKS}, train_and_look, trainings, ends);
     assert_one_failure(ends, PH_ERROR_DISK, "there is no room here");
     free(setup);
@@ -142,8 +142,8 @@ static void resume_rank_trainings(const struct setup *setup, const struct ph_tra
 {
     make_rank_trainings(setup, trainings);
     for (size_t rank = 0; rank < TRAINING_RANKS; rank++)
-        trainings[rank].job.is_resumed = true;
-    trainings[0].job.observer = observer;
+        trainings[rank].job.options.is_resumed = true;
+    trainings[0].job.options.observer = observer;
 }
 
 static void a_checkpoint_that_one_rank_finds_damaged_gives_way_on_all(void **state)

@@ -56,7 +56,7 @@ struct setup {
     struct ph_optimizer_settings optimizer;
     struct ph__train_job job;
     char folder[512];
-    char first_bad_rows[3][512]; /* that job.first_bad_rows are written to */
+    char first_bad_rows[3][512]; /* that job.options.first_bad_rows are written to */
 };
 
 static inline struct setup *set_up(const char *model, const char *folder)
@@ -99,10 +99,10 @@ static inline struct setup *set_up(const char *model, const char *folder)
         .paths.train = fixture.data.paths.train,
         .paths.valid = fixture.data.paths.valid,
         .paths.test = fixture.data.paths.test,
-        .folder = setup->folder,
+        .options.folder = setup->folder,
         .reading.is_shuffled = true,
         .run.num_threads = 1,
-        .first_bad_rows = {.train = {setup->first_bad_rows[0], sizeof setup->first_bad_rows[0]},
+        .options.first_bad_rows = {.train = {setup->first_bad_rows[0], sizeof setup->first_bad_rows[0]},
             .valid = {setup->first_bad_rows[1], sizeof setup->first_bad_rows[1]},
             .test = {setup->first_bad_rows[2], sizeof setup->first_bad_rows[2]}}};
     return setup;

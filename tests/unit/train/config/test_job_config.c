@@ -93,7 +93,7 @@ static void no_file_is_the_defaults(void **state)
     assert_int_equal(job.run.seed, 1);
     assert_int_equal(job.train->epochs, 1);
     assert_null(job.paths.train);
-    assert_null(job.folder);
+    assert_null(job.options.folder);
     assert_null(job.encoder);
     ph_config_destroy(config);
     ph_config_destroy(NULL);

@@ -97,8 +97,8 @@ static struct setup *set_up_watched(const char *folder, const char *train_path)
     setup->train.report_seconds = 0;
     setup->train.patience = 0;
     setup->job.paths.train = train_path;
-    setup->job.observer = &observer;
-    setup->job.stop_signal = &watch.signal;
+    setup->job.options.observer = &observer;
+    setup->job.options.stop_signal = &watch.signal;
     setup->job.reading.num_prefetched = 2;
     memset(&watch, 0, sizeof watch);
     remove_folder(setup);
@@ -113,7 +113,7 @@ static void train_until(struct setup *setup, uint64_t step)
     assert_fails(ph__train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     watch.stop_step = 0;
     watch.signal = 0;
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
 }
 
 static void expect_refused(struct setup *setup, const char *what)
@@ -364,7 +364,7 @@ static void ranks_compare_the_data_together(void **state)
     setup->train.checkpoint_steps = 3;
     train_on_ranks(setup, 3, NULL, NULL);
     setup->train.max_steps = 0;
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     change_label(path, 0.25);
     train_on_ranks(setup, 3, NULL, ends);
     for (size_t rank = 0; rank < 3; rank++) {

@@ -59,8 +59,8 @@ static struct setup *set_up_all(const char *model, const char *folder)
     setup->train.report = setup->train.tensorboard = true;
     setup->optimizer.embedding_kind = PH_EMBEDDING_ROWWISE_ADAGRAD;
     setup->optimizer.learning_rate = 0.2; /* so large that some evaluations are worse than the one before */
-    setup->job.observer = &observer;
-    setup->job.stop_signal = &watch.signal;
+    setup->job.options.observer = &observer;
+    setup->job.options.stop_signal = &watch.signal;
     memset(&watch, 0, sizeof watch);
     return setup;
 }
@@ -70,7 +70,7 @@ static struct setup *set_up_all(const char *model, const char *folder)
 static void train_until(struct setup *setup, uint64_t step, bool is_resumed)
 {
     struct ph_train_summary summary;
-    setup->job.is_resumed = is_resumed;
+    setup->job.options.is_resumed = is_resumed;
     watch.stop_step = step;
     assert_fails(ph__train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     watch.stop_step = 0;
@@ -80,7 +80,7 @@ static void train_until(struct setup *setup, uint64_t step, bool is_resumed)
 static struct ph_train_summary resume(struct setup *setup)
 {
     struct ph_train_summary summary;
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     assert_ok(ph__train(&setup->job, &summary));
     return summary;
 }
@@ -378,7 +378,7 @@ static void without_a_valid_checkpoint_nothing_is_touched(void **state)
     flip_byte(checkpoint(setup, 16), -9);
     flip_byte(checkpoint(setup, 19), -9);
     const char *before = text_of(path_in(setup, "metrics.jsonl"));
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     watch.num_starts = watch.num_notes = 0;
     assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CHECKPOINT, "step-000000000019.safetensors");
     assert_int_equal(watch.num_starts + watch.num_notes, 0);
@@ -426,7 +426,7 @@ static void settings_that_the_checkpoint_rules_out_are_refused(void **state)
     setup->job.reading.max_bad_rows = 5;
     remove_folder(setup);
     train_until(setup, 20, false);
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     struct setup changed = *setup;
     changed.job.train = &changed.train;
     changed.train.max_steps = 40;
@@ -480,13 +480,13 @@ static void folder_that_is_in_use_is_refused_unless_resumed(void **state)
     struct setup *setup = set_up_all("lr", "in_use");
     struct ph_train_summary summary;
     train(setup);
-    setup->job.is_resumed = false;
+    setup->job.options.is_resumed = false;
     assert_fails(ph__train(&setup->job, &summary), PH_ERROR_USAGE, "--resume");
     /* Something else: no training. */
     remove_folder(setup);
     assert_ok(ph__directory_create(setup->folder));
     test_write_text(path_in(setup, "novel.txt"), "It was a dark and stormy night");
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     assert_fails(ph__train(&setup->job, &summary), PH_ERROR_CHECKPOINT, "holds no training");
     /* A training that was killed before its first checkpoint, or while its folder was made, begins anew. */
     test_write_text(path_in(setup, "encoder.json"), "{");
@@ -494,7 +494,7 @@ static void folder_that_is_in_use_is_refused_unless_resumed(void **state)
     remove_folder(setup);
     assert_ok(ph__directory_create(setup->folder));
     test_write_text(path_in(setup, "config.yaml.tmp"), "see");
-    setup->job.is_resumed = false;
+    setup->job.options.is_resumed = false;
     assert_ok(ph__train(&setup->job, &summary));
     free(setup);
 }
@@ -511,7 +511,7 @@ static void as_many_checkpoints_are_kept_as_asked_for(void **state)
     struct setup *setup = set_up_all("lr", "kept");
     for (int64_t kept = 1; kept <= 4; kept++) {
         setup->train.checkpoints_kept = kept;
-        setup->job.is_resumed = false;
+        setup->job.options.is_resumed = false;
         train(setup);
         assert_int_equal(num_checkpoints(setup), kept);
     }
@@ -542,7 +542,7 @@ static void loss_that_is_not_finite_leaves_the_last_checkpoint_good(void **state
     assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
     assert_int_equal(num_checkpoints(setup), 1);
     /* It loads, and leads to the same end. */
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     assert_fails(ph__train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
     free(setup);
 }

@@ -132,16 +132,16 @@ static void curves_of_a_resumed_training_are_whole(void **state)
     const struct ph_train_observer observer = {.on_progress = stop_at_15};
     struct setup *setup = set_up_report("deepfm", "resumed");
     struct ph_train_summary summary;
-    setup->job.observer = &observer;
-    setup->job.stop_signal = &stop;
+    setup->job.options.observer = &observer;
+    setup->job.options.stop_signal = &stop;
     assert_fails(ph__train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     page_of(setup);
     page_expect(page, "Not finished: stopped at step 16, in epoch 2");
     assert_int_equal(page_points(page, "loss-curve"), 15);
     assert_false(is_there(setup, "summary.json"));
     stop = 0;
-    setup->job.observer = NULL;
-    setup->job.is_resumed = true;
+    setup->job.options.observer = NULL;
+    setup->job.options.is_resumed = true;
     assert_ok(ph__train(&setup->job, &summary));
     page_of(setup);
     page_expect(page, "; resumed at step 16");
@@ -155,9 +155,9 @@ static void a_profile_of_all_steps_is_called_one(void **state)
 {
     (void)state;
     struct setup *setup = set_up_report("fm", "profiled");
-    setup->job.profile_path = test_path("profile.txt");
+    setup->job.options.profile_path = test_path("profile.txt");
     train(setup);
-    assert_true(ph__file_exists(setup->job.profile_path));
+    assert_true(ph__file_exists(setup->job.options.profile_path));
     page_expect(page_of(setup), "Measured on all 36 training steps that this process took.");
     free(setup);
 }

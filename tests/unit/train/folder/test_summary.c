@@ -41,7 +41,8 @@ static const char *write_sample(void)
     static char path[512];
     static const struct ph_model_settings model = {.kind = 0};
     static const struct ph_train_settings train = {.deterministic = true};
-    const struct ph__train_job job = {.run.seed = 7, .model = &model, .train = &train, .folder = "run"};
+    const struct ph__train_job job = {
+        .run.seed = 7, .model = &model, .train = &train, .options.folder = "run"};
     snprintf(path, sizeof path, "%s/summary.json", test_folder());
     assert_ok(ph__summary_write(&job, &sample, &bad_rows, "some backend", NULL, path));
     return path;

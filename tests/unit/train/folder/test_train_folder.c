@@ -38,7 +38,7 @@ static ph_status resume_in_own_folder(struct ph_comm *comm, void *context)
     char folder[600];
     snprintf(folder, sizeof folder, "%s/seen/%zu", test_folder(), ph_comm_rank(comm));
     RANK_CHECK(unshare(CLONE_FS) == 0 && chdir(folder) == 0);
-    training->job.is_resumed = true;
+    training->job.options.is_resumed = true;
     return train_as_rank(comm, context);
 }
 

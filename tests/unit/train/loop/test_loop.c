@@ -76,9 +76,9 @@ static void expect_same_bits_otherwise(struct setup *setup, const char *checkpoi
     setup->train.max_steps = 17;
     train(setup);
     setup->train.max_steps = 0;
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     assert_ok(ph__train(&setup->job, &resumed));
-    setup->job.is_resumed = false;
+    setup->job.options.is_resumed = false;
     assert_int_equal(resumed.resumed_step, 17);
     assert_string_equal(resumed.checkpoint_sha256, checkpoint_sha256);
 }
@@ -228,7 +228,7 @@ static void evaluations_come_every_so_many_steps_and_after_epochs(void **state)
     struct setup *setup = set_up("lr", "evaluations");
     struct seen seen = {0};
     struct ph_train_observer observer = {.context = &seen, .on_progress = see};
-    setup->job.observer = &observer;
+    setup->job.options.observer = &observer;
     setup->train.patience = 0;
     setup->train.epochs = 2;
     setup->train.evaluate_steps = 8; /* of 24 steps: 8, 12, 16, 24 */
@@ -262,7 +262,7 @@ static void evaluation_tells_what_is_known_and_nothing_else(void **state)
     struct setup *setup = set_up("dnn", "told");
     struct told told = {0};
     const struct ph_train_observer observer = {.context = &told, .on_progress = tell};
-    setup->job.observer = &observer;
+    setup->job.options.observer = &observer;
     setup->train.max_steps = 30;
     struct ph_train_summary summary = train(setup);
     const struct ph_train_progress *evaluation = &told.evaluation, *report = &told.report;
@@ -299,7 +299,7 @@ static void observer_can_end_the_training(void **state)
     struct setup *setup = set_up("lr", "observer");
     struct seen seen = {.answer = PH_ERROR_DISK};
     struct ph_train_observer observer = {.context = &seen, .on_progress = see};
-    setup->job.observer = &observer;
+    setup->job.options.observer = &observer;
     struct ph_train_summary summary;
     assert_int_equal(ph__train(&setup->job, &summary), PH_ERROR_DISK);
     free(setup);
@@ -310,7 +310,7 @@ static void signal_ends_the_training_with_its_status(void **state)
     (void)state;
     struct setup *setup = set_up("lr", "signal");
     volatile int stop_signal = SIGTERM;
-    setup->job.stop_signal = &stop_signal;
+    setup->job.options.stop_signal = &stop_signal;
     struct ph_train_summary summary;
     assert_fails(
         ph__train(&setup->job, &summary), PH_ERROR_TERMINATED, "stopped by a signal before the first step");
@@ -385,7 +385,7 @@ static void without_a_metric_to_compare_the_last_model_is_kept_with_a_note(void 
     const char *negatives = ph__path_join(&fixture.arena, test_folder(), "negatives.tsv");
     snprintf(command, sizeof command, "grep -v '^1' '%s' >'%s'", setup->job.paths.valid, negatives);
     assert_int_equal(system(command), 0);
-    setup->job.observer = &observer;
+    setup->job.options.observer = &observer;
     setup->job.paths.valid = negatives;
     setup->train.patience = 1;
     struct ph_train_summary summary = train(setup);
@@ -442,7 +442,7 @@ static void summary_says_what_ended_the_training(void **state)
     setup->optimizer.learning_rate = 0; /* no evaluation is better than the first */
     assert_int_equal(train(setup).ended_by, PH_ENDED_BY_PATIENCE);
     struct ph_train_summary again;
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     assert_ok(ph__train(&setup->job, &again));
     assert_true(again.was_finished);
     assert_int_equal(again.ended_by, PH_ENDED_BY_PATIENCE);

@@ -139,7 +139,7 @@ static void a_resumed_stream_is_measured_as_one_that_was_not_stopped(void **stat
     stopped->train.checkpoint_steps = 1;
     stopped->train.max_steps = 4;
     train(stopped);
-    stopped->job.is_resumed = true;
+    stopped->job.options.is_resumed = true;
     stopped->train.max_steps = 9;
     assert_ok(ph__train(&stopped->job, &resumed));
     stopped->train.max_steps = 0;
@@ -163,7 +163,7 @@ static void a_finished_stream_is_told_again(void **state)
     struct ph_train_summary again;
     setup->train.checkpoint_steps = 5;
     struct ph_train_summary first = train(setup);
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     assert_ok(ph__train(&setup->job, &again));
     assert_true(again.was_finished && again.has_progressive);
     assert_true(again.progressive.logloss == first.progressive.logloss);

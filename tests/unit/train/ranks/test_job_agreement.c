@@ -32,9 +32,9 @@ static void settings_that_differ_are_named(void **state)
     expect_difference(setup, "train.batch_size differs between ranks 0 ('256') and 2 ('128')");
     trainings[0].parallel.overlap = false;
     expect_difference(setup, "parallel.overlap differs between ranks 0 ('false') and 1 ('true')");
-    trainings[2].job.is_resumed = true;
+    trainings[2].job.options.is_resumed = true;
     expect_difference(setup, "--resume differs between ranks 0 ('no') and 2 ('yes')");
-    trainings[1].job.trace_path = "trace.json";
+    trainings[1].job.options.trace_path = "trace.json";
     expect_difference(setup, "--trace differs between ranks 0 ('not given') and 1 ('given')");
     trainings[1].job.reading.max_bad_rows = 3;
     expect_difference(setup, "data.max_bad_rows differs between ranks 0 ('0') and 1 ('3')");

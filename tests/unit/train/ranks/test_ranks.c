@@ -13,7 +13,7 @@
 
 static ph_status init(struct ph_comm *comm, void *context)
 {
-    const struct ph__train_job job = {.comm = comm, .parallel = context};
+    const struct ph__train_job job = {.options.comm = comm, .parallel = context};
     struct ph__ranks ranks;
     const ph_status status = ph__ranks_init(&ranks, &job);
     ph__ranks_fini(&ranks);
@@ -36,7 +36,7 @@ static void ranks_that_nobody_sums_for_are_refused(void **state)
 {
     (void)state;
     is_refused(PH_SYNC_NONE, "parallel.sync: none requires a single rank, not 2");
-    is_refused(PH_SYNC_HUB, "parallel.sync: hub requires a reducer in struct ph__train_job");
+    is_refused(PH_SYNC_HUB, "parallel.sync: hub requires a reducer in struct ph_train_options");
 }
 
 static void one_rank_needs_no_sums(void **state)
@@ -111,7 +111,7 @@ static ph_status plan_as_rank(struct ph_comm *comm, void *context)
     struct planned *planned = context;
     struct ph__train_job job = planned->job;
     struct ph__ranks ranks;
-    job.comm = comm;
+    job.options.comm = comm;
     job.parallel = &planned->parallel;
     ph_status status = ph__ranks_init(&ranks, &job);
     if (status == PH_OK)

@@ -186,7 +186,7 @@ static void every_task_and_its_groups_are_measured_over_all_ranks(void **state)
     static struct seen alone, shared;
     struct setup *setup = set_up_visits("tasks");
     struct ph_train_observer observer = {.context = &alone, .on_progress = see};
-    setup->job.observer = &observer;
+    setup->job.options.observer = &observer;
     train(setup);
     observer.context = &shared;
     train_anew_on_ranks(setup, 3, row_wise);
@@ -312,14 +312,14 @@ static void a_plan_is_resumed_as_far_as_memory_allows(void **state)
     const struct ph_train_observer observer = {.context = &num_notes, .on_note = count_note};
     struct ph_parallel_settings parallel = {.memory_bytes = 4 * 40 * 6 * 4};
     struct setup *setup = set_up("dlrm", "kept");
-    setup->job.observer = &observer;
+    setup->job.options.observer = &observer;
     calm(setup);
     setup->train.epochs = 1;
     setup->train.max_steps = 2;
     setup->job.parallel = &parallel;
     train_anew_on_ranks(setup, 3, "default: {kind: table_wise, rank: 1}\n");
     const char *kept = plan_of(setup);
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     setup->train.max_steps = 4;
     train_on_ranks(setup, 3, NULL, NULL);
     assert_string_equal(plan_of(setup), kept);
@@ -374,7 +374,7 @@ static void a_stream_goes_on_by_other_ranks(void **state)
     setup->train.max_steps = 5;
     train_anew_on_ranks(setup, 3, row_wise);
     setup->train.max_steps = 0;
-    setup->job.is_resumed = true;
+    setup->job.options.is_resumed = true;
     const struct ph_train_summary resumed = train_on_ranks(setup, 2, table_wise, NULL);
     assert_int_equal(resumed.resumed_step, 5);
     struct ph__metrics_file is = read_metrics(setup);

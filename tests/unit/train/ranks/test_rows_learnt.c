@@ -54,12 +54,12 @@ static void train_both_ways(const char *name, enum ph_optimizer_kind optimizer, 
     snprintf(folder, sizeof folder, "%s_resumed", name);
     setup = set_up_few(folder, optimizer, scope, l2);
     setup->train.report_seconds = 0;
-    setup->job.observer = &observer;
-    setup->job.stop_signal = &stop;
+    setup->job.options.observer = &observer;
+    setup->job.options.stop_signal = &stop;
     assert_int_equal(ph__train(&setup->job, &summary), PH_ERROR_TERMINATED);
     stop = 0;
-    setup->job.observer = NULL;
-    setup->job.is_resumed = true;
+    setup->job.options.observer = NULL;
+    setup->job.options.is_resumed = true;
     assert_ok(ph__train(&setup->job, &summary));
     assert_true(summary.resumed_step > 0 && summary.resumed_step < 5);
     pages[1] = page_of(setup);
@@ -199,15 +199,15 @@ static void slots_of_all_ranks_tell(void **state)
     struct ph__json *whole = page_of(setup);
     for (size_t i = 0; i < COUNT(plans); i++) {
         setup->train.report_seconds = 0;
-        setup->job.observer = &observer;
-        setup->job.stop_signal = &stop;
-        setup->job.is_resumed = false;
+        setup->job.options.observer = &observer;
+        setup->job.options.stop_signal = &stop;
+        setup->job.options.is_resumed = false;
         remove_folder(setup);
         train_on_ranks(setup, 2, plans[i], ends);
         assert_int_equal(ends[0].status, PH_ERROR_TERMINATED);
         stop = 0;
-        setup->job.observer = NULL;
-        setup->job.is_resumed = true;
+        setup->job.options.observer = NULL;
+        setup->job.options.is_resumed = true;
         const struct ph_train_summary summary = train_on_ranks(setup, 3, plans[i], NULL);
         assert_true(summary.resumed_step > 0 && summary.resumed_step < 5);
         struct ph__json *resumed = page_of(setup);
