@@ -2,9 +2,9 @@
 #ifndef PH_FUZZ_RUN_H
 #define PH_FUZZ_RUN_H
 
-#include "phloem/config.h"
 #include "phloem/data.h"
 #include "support/fuzz_support.h"
+#include "train/config/job_config.h"
 
 struct fuzz_run { /* stays where it is, until the process ends */
     struct ph_config *config;
