@@ -19,6 +19,7 @@ set -eu
 log=build/bare_machine.log
 manuals='README.md docs/PARALLEL.md docs/HUB.md docs/SERVING.md' # PARALLEL's builds with an MPI
 release=bookworm
+python=3.11 # of that release
 
 fail() {
     echo "bare_machine: $1" >&2
@@ -154,6 +155,10 @@ run_all() {
     if [ -n "$packages" ]; then
         rm -rf "$root/opt/packages"
         cp -R "$packages" "$root/opt/packages"
+    fi
+    if [ "$users" = wheel ]; then # what pip would fetch, which the bare machine cannot
+        python3 -m pip download -q --only-binary :all: --python-version "$python" -d "$root/opt/packages" "$root"/opt/packages/*.whl pandas ||
+            skip "pip cannot fetch what the wheel depends on"
     fi
     PHLOEM_BARE_MACHINE=inside unshare --mount --propagation private --pid --fork --kill-child \
         sh tools/bare_machine.sh "$users" "$root" "$(cd .. && pwd)/shared" "$@"

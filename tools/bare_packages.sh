@@ -57,15 +57,36 @@ check_deb() {
     echo "bare_packages: $(find "$1" -name '*.deb' | wc -l) packages installed, used and purged"
 }
 
+# example: the first block of Python in docs/PYTHON.md.
+example() {
+    awk '/^```/ {if (is_in) exit} is_in {print} /^```python/ {is_in = 1}' docs/PYTHON.md
+}
+
+megabytes() {
+    du -sLm "$@" | tail -n 1 | cut -f 1
+}
+
 check_wheel() {
     install python3-venv
     ! ldconfig -p | grep -E 'lib(yaml|jansson|hwloc|dnnl|gomp|microhttpd)' || fail 'the machine has libraries that the wheel might use'
     python3 -m venv "$work/venv"
-    "$work/venv/bin/pip" install --no-deps "$1"/*.whl
+    example >"$work/example.py"
+    started=$(date +%s)
+    "$work/venv/bin/pip" install --no-index --find-links "$1" "$1"/phloem-*.whl pandas # pandas: the example's own
+    installed=$(date +%s)
     cd "$work"
     venv/bin/phloem models | grep dlrm
     venv/bin/python -c 'import phloem; print("phloem", phloem.__version__)'
     train venv/bin/phloem venv/bin/phloem
+    began=$(date +%s.%N)
+    venv/bin/python example.py
+    ended=$(date +%s.%N)
+    [ -s run/report.html ] || fail 'the example left no report'
+    packages=venv/lib/python3*/site-packages
+    # shellcheck disable=SC2086 # a pattern
+    echo "bare_packages: wheel of $(megabytes "$1"/phloem-*.whl) MB, installed with what it depends on in $((installed - started)) s: \
+phloem $(megabytes $packages/phloem) MB, NumPy and pyarrow $(megabytes -c $packages/numpy* $packages/pyarrow*) MB"
+    echo "bare_packages: the first example of docs/PYTHON.md took $(echo "$began $ended" | awk '{printf "%.1f", $2 - $1}') s"
     echo "bare_packages: the wheel runs with $(getconf GNU_LIBC_VERSION)"
 }
 
