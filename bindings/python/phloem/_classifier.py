@@ -1,6 +1,7 @@
 """phloem.Classifier: a click model as scikit-learn wants an estimator."""
 import inspect
 import itertools
+import textwrap
 
 import numpy
 import sklearn.base
@@ -43,13 +44,13 @@ def _signature():
 
 
 class Classifier(sklearn.base.ClassifierMixin, sklearn.base.BaseEstimator):
-    """Binary classifier over frames, dicts, CSR matrices and arrays. Its parameters are the keys of the sections model, train and
-    optimizer by their last word, and:
+    """Binary classifier over frames, dicts, CSR matrices and arrays. After fit: classes_, n_features_in_, feature_names_in_ (of
+    frames), run_ (the phloem.Run).
 
-    config               more settings, as phloem.train takes them: {"data": {"fields": [...]}}
-    early_stopping       True: a validation_fraction of the rows decides when training stops; None: only where eval_set is given
-
-    After fit: classes_, n_features_in_, feature_names_in_ (of frames), run_ (the phloem.Run)."""
+    config
+        More settings, as phloem.train takes them: {"data": {"fields": [...]}}
+    early_stopping
+        True: a validation_fraction of the rows decides when training stops. None: only where eval_set is given."""
 
     def __init__(self, **parameters):
         known = {**{name: default for name, (_, default, _) in PARAMETERS.items()}, **_OWN}
@@ -137,3 +138,8 @@ class Classifier(sklearn.base.ClassifierMixin, sklearn.base.BaseEstimator):
     def predict(self, X):
         positive = self.predict_proba(X)[:, 1] > 0.5
         return self.classes_[positive.astype(int)]
+
+
+_indented = {"width": 116, "initial_indent": "    ", "subsequent_indent": "    "}
+Classifier.__doc__ = "\n".join([inspect.cleandoc(Classifier.__doc__), *(f"{name}\n{textwrap.fill(help, **_indented)}"
+                                                                       for name, (_, _, help) in PARAMETERS.items())])

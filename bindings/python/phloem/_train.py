@@ -116,8 +116,8 @@ class ProgressLine:
             self.stream.write(f"\rphloem: note: {event['text']}\n")
         elif event["event"] == "valid":
             valid = event["valid"]
-            self.stream.write(f"\repoch {event['epoch']}/{event['epochs']}  step {event['step']}  valid auc {_figure(valid['auc'])}"
-                              f"  logloss {_figure(valid['logloss'])}{'  (best so far)' if event['is_best'] else ''}      \n")
+            self.stream.write(f"\repoch {event['epoch']}/{event['epochs']}  step {event['step']}  "
+                              f"valid auc {_figure(valid['auc'])}  logloss {_figure(valid['logloss'])}{'  (best so far)' if event['is_best'] else ''}      \n")
         else:
             total = f"/{event['total_steps']}" if event["total_steps"] else ""
             self.stream.write(f"\repoch {event['epoch']}/{event['epochs']}  step {event['step']}{total}  "
@@ -215,7 +215,7 @@ def train(config=None, train=None, valid=None, test=None, *, out=None, set=None,
                 anything with __arrow_c_stream__); a dict of arrays; a SciPy CSR matrix; a Parquet file or folder, which is
                 streamed; or a function that returns one of them, called for each pass
     out         the run's folder; None: a temporary one, which goes with the Run
-    set         settings over the config, by their whole names: {"train.epochs": 3}
+    set         settings over the config, by their whole names: {"train.epochs": 3}; phloem.schema() lists them
     callbacks   functions called with a dict for each report ("event": "train"), evaluation ("valid") and note ("note");
                 what one raises ends the training, after saving, and arrives here
     resume      True: goes on with the training in `out`, to the same bits as if it had not been stopped
