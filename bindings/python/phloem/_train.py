@@ -117,7 +117,8 @@ class ProgressLine:
         elif event["event"] == "valid":
             valid = event["valid"]
             self.stream.write(f"\repoch {event['epoch']}/{event['epochs']}  step {event['step']}  "
-                              f"valid auc {_figure(valid['auc'])}  logloss {_figure(valid['logloss'])}{'  (best so far)' if event['is_best'] else ''}      \n")
+                              f"valid auc {_figure(valid['auc'])}  logloss {_figure(valid['logloss'])}"
+                              f"{'  (best so far)' if event['is_best'] else ''}      \n")
         else:
             total = f"/{event['total_steps']}" if event["total_steps"] else ""
             self.stream.write(f"\repoch {event['epoch']}/{event['epochs']}  step {event['step']}{total}  "

@@ -66,6 +66,16 @@ assert abs(one["test"]["auc"] - build["test"]["auc"]) < .0005, (one["test"], bui
 print(f"test_wheel: AUC {one['test']['auc']:.5f}; by this build's program {build['test']['auc']:.5f}")
 CHECK
 
+# The package beside PyTorch, where this machine has both that and what the package needs.
+python3 -m venv --system-site-packages "$work/torch"
+"$work/torch/bin/pip" install -q --no-deps "$wheel"
+if "$work/torch/bin/python" -c 'import numpy, pyarrow' 2>log; then
+    status=0
+    env -u PYTHONPATH -u PHLOEM_LIBRARY -u PHLOEM_PROGRAM \
+        "$work/torch/bin/python" "$PH_SOURCE_DIR/tests/oracle/python_torch_check.py" || status=$?
+    [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || fail 'the wheel does not live with PyTorch'
+fi
+
 # What the wheel leaves out is one line.
 refuses() {
     wanted=$1
