@@ -4,7 +4,7 @@ goes on, and names what is wrong.
 
 usage: python_api_check.py SOURCE LIBPHLOEM PHLOEM C_COMPILER
 
-Skips (77) where NumPy or pyarrow is not importable. Frames of pandas and Polars and the estimator are looked at where they are.
+Skips (77) where NumPy or pyarrow is not importable. Frames of pandas and Polars are looked at where they are.
 """
 import csv
 import ctypes
@@ -242,24 +242,6 @@ def check_schema(phloem):
     assert "{name: \"click\", kind: label}" in phloem.default_fields(make_rows(), "click")
 
 
-def check_classifier(phloem, rows):
-    if not importlib.util.find_spec("sklearn"):
-        print("no scikit-learn: the estimator was not looked at")
-        return
-    import sklearn.model_selection
-    import sklearn.pipeline
-    import sklearn.preprocessing
-    small = {"epochs": 2, "batch_size": 100, "model": "dnn", "hidden_units": (16,), "report": False, "tensorboard": False}
-    X = np.stack([rows["price"], rows["price"] ** 2], 1)
-    classifier = phloem.Classifier(**small).fit(X, rows["click"], eval_set=(X, rows["click"]))
-    assert classifier.predict_proba(X).shape == (NUM_ROWS, 2) and classifier.score(X, rows["click"]) > 0.5
-    pipeline = sklearn.pipeline.make_pipeline(sklearn.preprocessing.StandardScaler(), phloem.Classifier(**small))
-    scores = sklearn.model_selection.cross_val_score(pipeline, X, rows["click"], cv=3, scoring="roc_auc")
-    assert scores.mean() > 0.6, scores
-    search = sklearn.model_selection.GridSearchCV(phloem.Classifier(**small), {"learning_rate": [1e-3, 1e-2]}, cv=2)
-    assert search.fit(X, rows["click"]).best_params_["learning_rate"] in (1e-3, 1e-2)
-
-
 def main():
     source, library, program = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
     bindings = source / "bindings" / "python"
@@ -280,7 +262,6 @@ def main():
         check_processes(phloem, folder, rows)
         check_leaks(phloem, rows)
         check_schema(phloem)
-        check_classifier(phloem, rows)
     print("frames, files and the program end in the same bits; stops, errors and forks are as the docstrings say")
 
 

@@ -55,7 +55,8 @@ def train(
     Ctrl-C saves and raises KeyboardInterrupt. Raises a phloem.Error, with the program's own text."""
 
 class Run:
-    """A training that has ended, and its folder. Without `out` the folder is a temporary one, which goes with the run."""
+    """A training that has ended, and its folder. Without `out` the folder is a temporary one, which goes with the run: a
+    pickled run takes the model and the reports along."""
     folder: pathlib.Path
     def __init__(self, folder: _Path, temporary: Any = None) -> None: ...
     @property

@@ -25,6 +25,9 @@ class Model:
         _library.call("ph_session_open", os.fsencode(self.folder), ctypes.byref(options), ctypes.byref(self._session))
         self.num_labels = _library.library().ph_session_num_tasks(self._session)
 
+    def __reduce__(self):
+        return Model, (self.folder, self._threads)
+
     @property
     def columns(self):
         """The names of the columns that the model needs, in the order of the training data."""

@@ -134,8 +134,15 @@ def _figure(value):
 # ---- runs ----------------------------------------------------------------------------------------------------------------
 
 
+def _temporary_folder():
+    """Returns a folder's path and the object that removes it."""
+    temporary = tempfile.TemporaryDirectory(prefix="phloem-")
+    return pathlib.Path(temporary.name) / "run", temporary
+
+
 class Run:
-    """A training that has ended, and its folder. Without `out` the folder is a temporary one, which goes with the run."""
+    """A training that has ended, and its folder. Without `out` the folder is a temporary one, which goes with the run: a
+    pickled run takes the model and the reports along."""
 
     def __init__(self, folder, temporary=None):
         self.folder, self._temporary, self._model = pathlib.Path(folder), temporary, None
@@ -173,6 +180,18 @@ class Run:
 
     def evaluate(self, rows):
         return self.model.evaluate(rows)
+
+    def __getstate__(self):
+        """Packs the files of a temporary folder except its checkpoints; another folder is kept by its path."""
+        files = [file for file in self.folder.iterdir() if file.is_file()] if self._temporary else []
+        return self.folder, {file.name: file.read_bytes() for file in files}
+
+    def __setstate__(self, state):
+        folder, files = state
+        self.__init__(*(_temporary_folder() if files else (folder,)))
+        for name, content in files.items():
+            self.folder.mkdir(exist_ok=True)
+            (self.folder / name).write_bytes(content)
 
     def _repr_html_(self):
         page = html.escape(self.report.read_text()) if self.report.exists() else ""
@@ -239,8 +258,7 @@ def train(config=None, train=None, valid=None, test=None, *, out=None, set=None,
     if rows["train"] is not None:
         sets = ["data.format=arrow", *sets]
     made = _settings.read(config, sets)
-    temporary = None if out is not None else tempfile.TemporaryDirectory(prefix="phloem-")
-    folder = pathlib.Path(out) if out is not None else pathlib.Path(temporary.name) / "run"
+    folder, temporary = (pathlib.Path(out), None) if out is not None else _temporary_folder()
     options = _library.TrainOptions(folder=os.fsencode(folder), is_resumed=bool(resume))
     for split, given in rows.items():
         setattr(options, f"{split}_dataset", given.dataset.value if given is not None else None)
