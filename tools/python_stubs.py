@@ -46,6 +46,7 @@ class _Sparse(Protocol):
 _Path = str | os.PathLike[str]
 _Rows = _Path | _Frame | _Sparse | Mapping[Any, Any] | Callable[[], Any]
 _Config = _Path | Mapping[str, Any] | None
+_Callback = Callable[[dict[str, Any]], object]
 _Set = Mapping[str, Any] | None
 __version__: str
 """, "phloem.hub": HEAD + """import ctypes
@@ -65,8 +66,8 @@ _DType = Literal["float32", "float16", "bfloat16"]
 # Types by the parameter's name, or by function.parameter; those of results and properties by their whole names.
 TYPES = {
     "config": "_Config", "configs": "Iterable[_Config]", "out": "_Path | None", "set": "_Set", "resume": "bool",
-    "seeds": "int | Sequence[int]", "callbacks": "Iterable[Callable[[dict[str, Any]], object]]", "label": "str | Sequence[str]",
-    "fields": "str | None",
+    "seeds": "int | Sequence[int]", "callbacks": "Iterable[_Callback] | _Callback", "label": "str | Sequence[str]",
+    "fields": "str | Sequence[Mapping[str, Any]] | None",
     "progress": "bool | None", "rows": "_Rows", "folder": "_Path", "threads": "int", "feature": "str", "ids": "Iterable[Any]",
     "world": "int", "what": "_Path", "event": "dict[str, Any]", "stream": "TextIO | None", "early_stopping": "bool | None",
     "validation_fraction": "float", "X": "Any", "y": "Any", "sample_weight": "Any", "eval_set": "tuple[Any, Any] | None",

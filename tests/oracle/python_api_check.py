@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 
 try:
     import numpy as np
@@ -129,7 +130,6 @@ def check_run(phloem, run, rows):
     assert any(np.array_equal(vectors[0], row) for row in table) and np.array_equal(vectors[1], table[0])
     assert np.array_equal(vectors[2], table[0]) and not table.flags.owndata
     raises(phloem.UsageError, "pass them as a dataset", run.evaluate, run.folder.parent / "rows.csv")
-    raises(phloem.UsageError, "'price' has no embeddings", model.embedding, "price", [1])
     assert np.array_equal(np.from_dlpack(table), table)
 
 
@@ -155,44 +155,107 @@ def check_stops(phloem, folder, rows):
            set={"optimizer.learning_rate": 0.5})
 
 
-def check_errors(phloem, rows):
-    table = pyarrow.table(rows)
-    raises(phloem.ConfigError, "did you mean 'train.epochs'", phloem.train, {"train": {"epoch": 2}}, rows)
-    raises(phloem.ConfigError, "train.epochs: must be an integer", phloem.train, CONFIG, rows, set={"train.epochs": "x"})
-    raises(phloem.ConfigError, "'tags' is not a column", phloem.train, CONFIG, table.drop_columns(["tags"]))
-    raises(phloem.DataError, "'clack' is not a column", phloem.train, None, rows, label="clack")
-    raises(phloem.DataError, "column 'city' has 2 rows, but column 'click' has 1", phloem.train, None,
-           {"click": [1], "city": ["a", "b"]}, label="click")
-    raises(phloem.DataError, "column 'city'", phloem.train, None, {"click": [1, 0], "city": [1, "b"]}, label="click")
-    raises(phloem.DataError, "row 1", phloem.train, CONFIG, {**rows, "click": [1, 7, *rows["click"][2:]]})
-    raises(phloem.UsageError, "cannot read rows from int", phloem.train, CONFIG, 3)
-    raises(phloem.CheckpointError, "nowhere", phloem.load, "/nowhere")
-    raises(phloem.ConfigError, "data.train is missing", phloem.train, CONFIG)
+def failures(phloem, rows, model):
+    """Returns (kind, part of the text, function) of bad input: of columns, of labels, of rows that are no frame, of arguments."""
+    table, number = pyarrow.table(rows), len(rows["click"])
+    plain = {name: rows[name] for name in ("click", "city", "price")}
+
+    def with_column(name, values):
+        return lambda: phloem.train(None, {**plain, name: values}, label="click")
+
+    def train(given, **named):
+        return lambda: phloem.train(CONFIG, given, **named)
 
     def fails():
         raise KeyError("no such bucket")
 
-    problem = raises(phloem.DataError, "no such bucket", phloem.train, CONFIG, fails)
-    assert isinstance(problem.__cause__, KeyError)
+    found = [
+        (phloem.ConfigError, "did you mean 'train.epochs'", lambda: phloem.train({"train": {"epoch": 2}}, rows)),
+        (phloem.ConfigError, "train.epochs: must be an integer", train(rows, set={"train.epochs": "x"})),
+        (phloem.UsageError, "set must be a dict", train(rows, set=["train.epochs=3"])),
+        (phloem.UsageError, "callbacks must be functions", train(rows, callbacks=[3])),
+        (phloem.UsageError, "resume=True requires out", train(rows, resume=True)),
+        (phloem.ConfigError, "'tags' is not a column", train(table.drop_columns(["tags"]))),
+        (phloem.ConfigError, "data.train is missing", lambda: phloem.train(CONFIG)),
+        (phloem.DataError, "'clack' is not a column", lambda: phloem.train(None, rows, label="clack")),
+        (phloem.DataError, "column 'city' has 2 rows, but column 'click' has 1", lambda: phloem.train(
+            None, {"click": [1], "city": ["a", "b"]}, label="click")),
+        (phloem.DataError, "column 'm'", with_column("m", [1, "b"] * (number // 2))),
+        (phloem.DataError, "column 'm'", with_column("m", [object()] * number)),
+        (phloem.DataError, "column 'm'", with_column("m", 3)),
+        (phloem.DataError, "column 'm'", with_column("m", [2**70] * number)),
+        (phloem.DataError, "column 'm'", with_column("m", np.ones(number, complex))),
+        (phloem.DataError, "column 'm'", with_column("m", np.ones((number, 2)))),
+        (phloem.DataError, "row 1: field 'm': inf", with_column("m", [1.0, np.inf] * (number // 2))),
+        (phloem.DataError, "row 1: field 'click': 7", train({**rows, "click": [1, 7, *rows["click"][2:]]})),
+        (phloem.DataError, "label 'click'", with_column("click", ["yes"] * number)),
+        (phloem.DataError, "label 'click'", with_column("click", [[1]] * number)),
+        (phloem.DataError, "row 0: field 'm': 1.5 is not an id", lambda: phloem.train(
+            None, {"click": [1, 0], "m": [1.5, np.nan]}, fields=[{"name": "click", "kind": "label"}, {"name": "m", "kind": "id"}])),
+        (phloem.DataError, "train: has no batches", train(table.slice(0, 0))),
+        (phloem.DataError, "train: has no batches", train({name: [] for name in rows})),
+        (phloem.ConfigError, "two columns are called 'city'", train(table.append_column("city", table["city"]))),
+        (phloem.DataError, "valid: batch 0: the batch has no column 'city'", train(rows, valid=table.drop_columns(["city"]))),
+        (phloem.UsageError, "cannot read rows from int", train(3)),
+        (phloem.UsageError, "cannot read rows from ndarray", train(np.ones((3, 2)))),
+        (phloem.UsageError, "cannot read rows from ChunkedArray", train(table["city"])),
+        (phloem.DataError, "nowhere.parquet: cannot open", train("nowhere.parquet")),
+        (phloem.DataError, "no such bucket", train(fails)),
+        (phloem.DataError, "batch 0: the batch has no column 'city'", lambda: model.predict(table.drop_columns(["city"]))),
+        (phloem.DataError, "batch 0, row 0: field 'price': 'x'", lambda: model.predict({**rows, "price": ["x"] * number})),
+        (phloem.DataError, "column 'city' (format '+s<l>')", lambda: model.predict({**rows, "city": [{"a": 1}] * number})),
+        (phloem.DataError, "the batch has no column 'click'", lambda: model.evaluate(table.drop_columns(["click"]))),
+        (phloem.UsageError, "'price' has no embeddings", lambda: model.embedding("price", [1])),
+        (phloem.CheckpointError, "nowhere", lambda: phloem.load("/nowhere")),
+    ]
+    if importlib.util.find_spec("pandas"):
+        import pandas
+        frame = pandas.DataFrame(plain)
+        found += [(phloem.DataError, "column 'm'", train(frame.assign(m=[1, "b"] * (number // 2)))),
+                  (phloem.DataError, "column 'm'", train(frame.assign(m=1j))),
+                  (phloem.DataError, "Duplicate column names found: ['click', 'city', 'city']", train(
+                      frame.set_axis(["click", "city", "city"], axis=1))),
+                  (phloem.UsageError, "cannot read rows from Series", train(frame["city"]))]
+    if importlib.util.find_spec("polars"):
+        import polars
+        found += [(phloem.DataError, "label 'click'", lambda: phloem.train(None, polars.DataFrame({"click": ["a"], "m": [1]}),
+                                                                          label="click")),
+                  (phloem.UsageError, "cannot read rows from Series", train(polars.Series([1])))]
+    return found
+
+
+def check_errors(phloem, rows, model):
+    found = failures(phloem, rows, model)
+    for kind, part, function in found:
+        raises(kind, part, function)
+    bucket, = (raises(kind, part, function) for kind, part, function in found if part == "no such bucket")
+    assert isinstance(bucket.__cause__, KeyError)
     assert phloem.DataError.exit_code == 3 and phloem.ConfigError.exit_code == 2
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        phloem.train({"model": {"kind": "lr"}}, {"click": [1, 0], "a": [1, 2], "s": [{"a": 1}, None]}, label="click")
+    assert [str(one.message) for one in warned if 'column "s" is left out' in str(one.message)], warned
 
 
 def resident_bytes():
     return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def check_leaks(phloem, rows):
-    """A thousand failures of several kinds leave neither memory nor Arrow's batches nor folders behind."""
+def check_leaks(phloem, rows, model):
+    """A thousand failures, of each kind, leave neither memory nor Arrow's batches nor folders behind."""
     table = pyarrow.table(rows).slice(0, 50)
-    bad = table.set_column(0, "click", pyarrow.array([7] * 50))
-    tries = [lambda: phloem.train(CONFIG, bad), lambda: phloem.train({"train": {"epoch": 2}}, table),
-             lambda: phloem.train(CONFIG, table.drop_columns(["city"])), lambda: phloem.train(None, table, label="clack")]
+    tries = [function for _, _, function in failures(phloem, {name: values[:50] for name, values in rows.items()}, model)]
+
+    def callback_fails(event):
+        raise RuntimeError("enough")
+
+    tries.append(lambda: phloem.train(CONFIG, table, callbacks=[callback_fails]))
 
     def fail_often(times):
         for i in range(times):
-            raises(phloem.Error, "", tries[i % len(tries)])
+            raises(Exception, "", tries[i % len(tries)])
 
-    fail_often(100)
+    fail_often(200)
     gc.collect()
     folders = set(pathlib.Path(tempfile.gettempdir()).glob("phloem-*"))
     before, arrow = resident_bytes(), pyarrow.total_allocated_bytes()
@@ -254,13 +317,14 @@ def main():
     rows = make_rows()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
+        tempfile.tempdir = str(folder)
         check_structures(phloem._library, source, sys.argv[4], folder)
         run = check_bits(phloem, folder, rows)
         check_run(phloem, run, rows)
         check_stops(phloem, folder, rows)
-        check_errors(phloem, rows)
+        check_errors(phloem, rows, run.model)
         check_processes(phloem, folder, rows)
-        check_leaks(phloem, rows)
+        check_leaks(phloem, rows, run.model)
         check_schema(phloem)
     print("frames, files and the program end in the same bits; stops, errors and forks are as the docstrings say")
 

@@ -19,6 +19,7 @@ class _Sparse(Protocol):
 _Path = str | os.PathLike[str]
 _Rows = _Path | _Frame | _Sparse | Mapping[Any, Any] | Callable[[], Any]
 _Config = _Path | Mapping[str, Any] | None
+_Callback = Callable[[dict[str, Any]], object]
 _Set = Mapping[str, Any] | None
 __version__: str
 
@@ -30,10 +31,10 @@ def train(
     *,
     out: _Path | None = None,
     set: _Set = None,
-    callbacks: Iterable[Callable[[dict[str, Any]], object]] = (),
+    callbacks: Iterable[_Callback] | _Callback = (),
     resume: bool = False,
     label: str | Sequence[str] = 'label',
-    fields: str | None = None,
+    fields: str | Sequence[Mapping[str, Any]] | None = None,
     progress: bool | None = None,
 ) -> Run:
     """Trains a model and returns its Run.
@@ -49,7 +50,7 @@ def train(
                 what one raises ends the training, after saving, and arrives here
     resume      True: goes on with the training in `out`, to the same bits as if it had not been stopped
     label       the name of the label's column, or a list of them, for fields by default where the config has none
-    fields      data.fields in the place of the config's, as default_fields gives them
+    fields      data.fields in the place of the config's, as default_fields gives them, or a list of dicts
     progress    True: a live line of progress on stderr; None: on a terminal or in a notebook
 
     Ctrl-C saves and raises KeyboardInterrupt. Raises a phloem.Error, with the program's own text."""

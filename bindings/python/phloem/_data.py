@@ -85,14 +85,17 @@ def _pyarrow():
                          "pip install pyarrow, or pass a frame with __arrow_c_stream__ (Polars, pandas, DuckDB)") from problem
 
 
+_NO_ARROW = (ValueError, TypeError, NotImplementedError, OverflowError)  # what pyarrow raises for values
+
+
 def _table_of_dict(columns):
     pyarrow, lengths, arrays = _pyarrow(), {}, {}
     for name, values in columns.items():
-        values = values if hasattr(values, "__len__") else list(values)
-        lengths[name] = len(values)
         try:
+            values = values if hasattr(values, "__len__") else list(values)
+            lengths[name] = len(values)
             arrays[str(name)] = pyarrow.array(values, from_pandas=True)
-        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as problem:
+        except _NO_ARROW as problem:
             raise DataError(f"column '{name}': the values are not of one type that Arrow has: {problem}") from problem
     first = next(iter(lengths), None)
     for name, length in lengths.items():
@@ -119,7 +122,12 @@ class _Parquet:
     def __init__(self, path):
         _pyarrow()
         import pyarrow.dataset
-        self.dataset = pyarrow.dataset.dataset(path, format="parquet")
+        if not os.path.exists(path):
+            raise DataError(f"{path}: cannot open: No such file or directory")
+        try:
+            self.dataset = pyarrow.dataset.dataset(path, format="parquet")
+        except (OSError, ValueError) as problem:
+            raise DataError(f"{path}: cannot be read as Parquet: {' '.join(str(problem).split())}") from problem
 
     def __arrow_c_stream__(self, requested_schema=None):
         scanner = self.dataset.scanner(batch_size=1 << 14, batch_readahead=2, fragment_readahead=1)
@@ -154,13 +162,16 @@ def stream_of(rows):
         return _table_of_dict(rows)
     if hasattr(rows, "tocsr"):
         return _table_of_csr(rows)
-    if type(rows).__module__.split(".")[0] == "duckdb":  # a relation's stream can be read once
+    package, kind = type(rows).__module__.split(".")[0], type(rows).__name__
+    if package == "duckdb":  # a relation's stream can be read once
         return rows.arrow() if not hasattr(rows, "to_arrow_table") else rows.to_arrow_table()
-    if type(rows).__module__.split(".")[0] == "pandas":
+    if package == "polars" and kind == "LazyFrame":
+        return rows.collect()
+    if package == "pandas" and kind == "DataFrame":
         return _table_of_pandas(rows)
-    if type(rows).__name__ == "RecordBatchReader":  # can be read once, and training reads several times
+    if kind == "RecordBatchReader":  # can be read once, and training reads several times
         return rows.read_all()
-    if hasattr(rows, "__arrow_c_stream__"):
+    if hasattr(rows, "__arrow_c_stream__") and kind not in ("Series", "ChunkedArray"):
         return rows
     if callable(rows):
         return _Called(rows)
@@ -172,7 +183,9 @@ def _table_of_pandas(frame):
     pyarrow = _pyarrow()
     try:
         return pyarrow.Table.from_pandas(frame, preserve_index=False)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as problem:
+    except _NO_ARROW as problem:
+        for i, name in enumerate(frame.columns):  # names the column, unless the names are what is wrong
+            _table_of_dict({name: frame.iloc[:, i]})
         raise DataError(f"the frame does not fit Arrow: {' '.join(str(part) for part in problem.args)}") from problem
 
 

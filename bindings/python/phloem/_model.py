@@ -9,7 +9,7 @@ import pathlib
 import numpy
 
 from phloem import _data, _library, _program
-from phloem._library import CheckpointError, UsageError
+from phloem._library import CheckpointError, DataError, UsageError
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I8": "i1", "U8": "u1",
            "U16": "<u2", "U32": "<u4", "U64": "<u8", "BOOL": "?"}
@@ -42,8 +42,12 @@ class Model:
         parts = []
         for array, schema in _data.batches_of(_data.stream_of(rows)):
             scores = numpy.empty((array.length, self.num_labels), numpy.float32)
-            _library.call("ph_session_score_arrow", self._session, ctypes.byref(array), ctypes.byref(schema),
-                          scores.ctypes.data_as(ctypes.c_void_p))
+            try:
+                _library.call("ph_session_score_arrow", self._session, ctypes.byref(array), ctypes.byref(schema),
+                              scores.ctypes.data_as(ctypes.c_void_p))
+            except DataError as problem:
+                separator = ", " if str(problem).startswith("row ") else ": "
+                raise DataError(f"rows: batch {len(parts)}{separator}{problem}") from None
             parts.append(scores)
         scores = numpy.concatenate(parts) if parts else numpy.empty((0, self.num_labels), numpy.float32)
         return scores[:, 0] if self.num_labels == 1 else scores

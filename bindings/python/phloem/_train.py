@@ -1,5 +1,6 @@
 """Training: phloem.train, and the run that it returns."""
 import atexit
+import collections.abc
 import contextlib
 import ctypes
 import html
@@ -7,12 +8,17 @@ import json
 import os
 import pathlib
 import queue
+import re
+import shutil
 import signal
 import sys
 import tempfile
 import threading
+import warnings
+import weakref
 
 from phloem import _data, _library, _settings
+from phloem._library import UsageError
 from phloem._model import Model
 
 # ---- the trainings of this process ---------------------------------------------------------------------------------------
@@ -134,10 +140,13 @@ def _figure(value):
 # ---- runs ----------------------------------------------------------------------------------------------------------------
 
 
-def _temporary_folder():
-    """Returns a folder's path and the object that removes it."""
-    temporary = tempfile.TemporaryDirectory(prefix="phloem-")
-    return pathlib.Path(temporary.name) / "run", temporary
+class _TemporaryFolder:
+    """A folder that is removed when nothing refers to this object: without the warning of tempfile.TemporaryDirectory, since
+    that is how it is meant here."""
+
+    def __init__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="phloem-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class Run:
@@ -188,9 +197,9 @@ class Run:
 
     def __setstate__(self, state):
         folder, files = state
-        self.__init__(*(_temporary_folder() if files else (folder,)))
+        temporary = _TemporaryFolder() if files else None
+        self.__init__(temporary.path if files else folder, temporary)
         for name, content in files.items():
-            self.folder.mkdir(exist_ok=True)
             (self.folder / name).write_bytes(content)
 
     def _repr_html_(self):
@@ -209,9 +218,14 @@ def _as_rows(rows, name):
     return (os.fspath(rows), None) if _data.is_path(rows) else (None, _data.Rows(rows, name))
 
 
+def _names(label):
+    """Returns the columns of labels as a list of texts."""
+    return [str(name) for name in (label if isinstance(label, (list, tuple)) else [label])]
+
+
 def _has_fields(config):
-    if isinstance(config, dict):
-        return bool(config.get("data", {}).get("fields"))
+    if isinstance(config, collections.abc.Mapping):
+        return bool((config.get("data") or {}).get("fields"))
     text, path = _settings.text_of(config)
     if text is None and os.path.exists(path):
         text = pathlib.Path(path).read_text()
@@ -222,7 +236,7 @@ def default_fields(rows, label="label"):
     """Returns the fields that phloem.train gives the columns of a frame by their types, as YAML to print, edit and put into
     a config: text, integers, booleans and categories become ids, floats dense features, lists several ids.
     label: the name of the label's column, or a list of names."""
-    return _data.Rows(rows, "data").default_fields([label] if isinstance(label, str) else list(label))
+    return _data.Rows(rows, "data").default_fields(_names(label))
 
 
 def train(config=None, train=None, valid=None, test=None, *, out=None, set=None, callbacks=(), resume=False, label="label",
@@ -240,10 +254,17 @@ def train(config=None, train=None, valid=None, test=None, *, out=None, set=None,
                 what one raises ends the training, after saving, and arrives here
     resume      True: goes on with the training in `out`, to the same bits as if it had not been stopped
     label       the name of the label's column, or a list of them, for fields by default where the config has none
-    fields      data.fields in the place of the config's, as default_fields gives them
+    fields      data.fields in the place of the config's, as default_fields gives them, or a list of dicts
     progress    True: a live line of progress on stderr; None: on a terminal or in a notebook
 
     Ctrl-C saves and raises KeyboardInterrupt. Raises a phloem.Error, with the program's own text."""
+    if not isinstance(set, (collections.abc.Mapping, type(None))):
+        raise UsageError(f'set must be a dict such as {{"train.epochs": 3}}, not {type(set).__name__}')
+    if resume and out is None:
+        raise UsageError("resume=True requires out, the folder of the training that goes on")
+    callbacks = [callbacks] if callable(callbacks) else list(callbacks)
+    if not all(map(callable, callbacks)):
+        raise UsageError("callbacks must be functions that take a dict")
     rows, settings = {}, dict(set or {})
     for split, given in (("train", train), ("valid", valid), ("test", test)):
         path, rows[split] = _as_rows(given, split)
@@ -252,13 +273,16 @@ def train(config=None, train=None, valid=None, test=None, *, out=None, set=None,
     sets = _settings.sets_of(settings)
     _settings.read(config, sets)  # its errors come before those of the rows
     if fields is None and rows["train"] is not None and not _has_fields(config):
-        fields = rows["train"].default_fields([label] if isinstance(label, str) else list(label))
+        fields = rows["train"].default_fields(_names(label))
+        for name, kind in re.findall(r'^  \{name: (".*"), kind: ignore\}, # (.*)', fields, re.M):
+            warnings.warn(f"column {name} is left out, since its type is not supported: {kind}", stacklevel=2)
     if fields is not None:
-        sets = [f"data.fields={fields}", *sets]
+        sets = [f"data.fields={fields if isinstance(fields, str) else json.dumps(fields)}", *sets]
     if rows["train"] is not None:
         sets = ["data.format=arrow", *sets]
     made = _settings.read(config, sets)
-    folder, temporary = (pathlib.Path(out), None) if out is not None else _temporary_folder()
+    temporary = _TemporaryFolder() if out is None else None
+    folder = pathlib.Path(out) if out is not None else temporary.path / "run"
     options = _library.TrainOptions(folder=os.fsencode(folder), is_resumed=bool(resume))
     for split, given in rows.items():
         setattr(options, f"{split}_dataset", given.dataset.value if given is not None else None)
