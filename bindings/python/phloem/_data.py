@@ -1,6 +1,7 @@
 """Rows from Python: whatever has __arrow_c_stream__, dicts of arrays, SciPy CSR, Parquet, as datasets of the library."""
 import collections.abc
 import ctypes
+import json
 import os
 import pathlib
 
@@ -85,13 +86,17 @@ def _pyarrow():
                          "pip install pyarrow, or pass a frame with __arrow_c_stream__ (Polars, pandas, DuckDB)") from problem
 
 
+_WEIGHTED = b"phloem.weighted"  # metadata of a table: the names of columns that came from matrices with weights
 _NO_ARROW = (ValueError, TypeError, NotImplementedError, OverflowError)  # what pyarrow raises for values
 
 
 def _table_of_dict(columns):
-    pyarrow, lengths, arrays = _pyarrow(), {}, {}
+    pyarrow, lengths, arrays, weighted = _pyarrow(), {}, {}, []
     for name, values in columns.items():
         try:
+            if hasattr(values, "tocsr"):
+                values, is_weighted = _array_of_csr(values)
+                weighted += [str(name)] * is_weighted
             values = values if hasattr(values, "__len__") else list(values)
             lengths[name] = len(values)
             arrays[str(name)] = pyarrow.array(values, from_pandas=True)
@@ -101,19 +106,20 @@ def _table_of_dict(columns):
     for name, length in lengths.items():
         if length != lengths[first]:
             raise DataError(f"column '{name}' has {length} rows, but column '{first}' has {lengths[first]}")
-    return pyarrow.table(arrays)
+    return pyarrow.table(arrays).replace_schema_metadata({_WEIGHTED: json.dumps(weighted)} if weighted else None)
 
 
-def _table_of_csr(matrix, name="ids"):
-    """A column of lists: the indices of what is stored in each row, with `id:weight` where values are not all 1."""
+def _array_of_csr(matrix):
+    """Returns lists of the indices that each row stores, `id:weight` where values are not all 1, and whether there are weights."""
     pyarrow = _pyarrow()
     import numpy
     matrix = matrix.tocsr()
-    if bool((matrix.data == 1).all()):
+    is_weighted = not bool((matrix.data == 1).all())
+    if not is_weighted:
         items = pyarrow.array(matrix.indices)
     else:
         items = pyarrow.array([f"{i}:{w!r}" for i, w in zip(matrix.indices.tolist(), matrix.data.astype(float).tolist())])
-    return pyarrow.table({name: pyarrow.LargeListArray.from_arrays(matrix.indptr.astype(numpy.int64), items)})
+    return pyarrow.LargeListArray.from_arrays(matrix.indptr.astype(numpy.int64), items), is_weighted
 
 
 class _Parquet:
@@ -161,7 +167,7 @@ def stream_of(rows):
     if isinstance(rows, collections.abc.Mapping):
         return _table_of_dict(rows)
     if hasattr(rows, "tocsr"):
-        return _table_of_csr(rows)
+        return _table_of_dict({"ids": rows})
     package, kind = type(rows).__module__.split(".")[0], type(rows).__name__
     if package == "duckdb":  # a relation's stream can be read once
         return rows.arrow() if not hasattr(rows, "to_arrow_table") else rows.to_arrow_table()
@@ -175,7 +181,7 @@ def stream_of(rows):
         return rows
     if callable(rows):
         return _Called(rows)
-    raise UsageError(f"cannot read rows from {type(rows).__name__}: pass a path, a dict of arrays, a SciPy CSR matrix, an "
+    raise UsageError(f"cannot read rows from {type(rows).__name__}: pass a path, a dict of arrays and SciPy CSR matrices, an "
                      "object with __arrow_c_stream__ (Polars, pandas, pyarrow, DuckDB), or a function that returns one")
 
 
@@ -195,6 +201,8 @@ class Rows:
     def __init__(self, rows, name):
         stream, self._problems = stream_of(rows), []
         problems = self._problems
+        metadata = getattr(getattr(stream, "schema", None), "metadata", None)
+        self._weighted = json.loads((metadata or {}).get(_WEIGHTED, "[]"))
 
         def give(_context, address):
             try:
@@ -214,4 +222,8 @@ class Rows:
 
     def default_fields(self, labels):
         names = (ctypes.c_char_p * len(labels))(*[name.encode() for name in labels])
-        return _library.text_of("ph_dataset_default_fields", self.dataset, names, ctypes.c_size_t(len(labels)))
+        text = _library.text_of("ph_dataset_default_fields", self.dataset, names, ctypes.c_size_t(len(labels)))
+        for name in self._weighted:
+            plain = f"{{name: {json.dumps(name)}, kind: id, list: true"
+            text = text.replace(plain, f"{plain}, weighted: true")
+        return text

@@ -246,8 +246,8 @@ def train(config=None, train=None, valid=None, test=None, *, out=None, set=None,
     config      a path, a text of YAML, or a dict: the keys of docs/CONFIG.md; None: the defaults
     train, valid, test
                 rows in the place of data.train, data.valid and data.test: a path; a frame (pandas, Polars, pyarrow, DuckDB:
-                anything with __arrow_c_stream__); a dict of arrays; a SciPy CSR matrix; a Parquet file or folder, which is
-                streamed; or a function that returns one of them, called for each pass
+                anything with __arrow_c_stream__); a dict of arrays and SciPy CSR matrices; a Parquet file or folder, which
+                is streamed; or a function that returns one of them, called for each pass
     out         the run's folder; None: a temporary one, which goes with the Run
     set         settings over the config, by their whole names: {"train.epochs": 3}; phloem.schema() lists them
     callbacks   functions called with a dict for each report ("event": "train"), evaluation ("valid") and note ("note");
