@@ -5,6 +5,7 @@ usage: python_sklearn_check.py SOURCE LIBPHLOEM PHLOEM
 
 Skips (77) where pandas, pyarrow or scikit-learn is not importable.
 """
+import importlib.util
 import os
 import pathlib
 import pickle
@@ -109,6 +110,12 @@ def check_fits(phloem, X, y):
     assert np.array_equal(*twice)
     weighted = phloem.Classifier(**SMALL).fit(X, y, sample_weight=np.where(y == "yes", 5.0, 1.0)).predict_proba(X)
     assert weighted[:, 1].mean() > twice[0][:, 1].mean() + 0.1
+    if importlib.util.find_spec("scipy"):
+        import scipy.sparse
+        ids = scipy.sparse.random(len(X), 500, density=0.01, format="csr", random_state=3)
+        wide = phloem.Classifier(**{**SMALL, "early_stopping": True}).fit({"ids": ids}, y, sample_weight=np.ones(len(y)))
+        assert wide.run_.model.state_dict()["embedding.ids"].shape == (501, 16)
+        assert wide.predict_proba({"ids": ids}).shape == (len(X), 2)
     return classifier
 
 

@@ -57,8 +57,7 @@ for step in sys.argv[1].split(","):
 libraries = {line.split()[-1] for line in open("/proc/self/maps") if "/" in line}
 print(*sums, "openmp:", *sorted(path for path in libraries if path.rsplit("/")[-1].startswith(("libgomp", "libomp", "libiomp"))))
 """
-ORDERS = ["phloem", "torch,phloem,torch,phloem", "phloem,torch,phloem,torch", "torch,torch+phloem", "phloem,phloem+torch",
-          "torch+phloem,torch+phloem+phloem"]
+ORDERS = ["phloem", "torch,phloem,torch+phloem", "phloem,torch,phloem+torch", "torch+phloem+phloem"]
 
 
 def main():
