@@ -130,8 +130,11 @@ class _Parquet:
         import pyarrow.dataset
         if not os.path.exists(path):
             raise DataError(f"{path}: cannot open: No such file or directory")
+        # With pre_buffer, which is pyarrow's default, what was read of a file stays in memory until the file's end.
+        read = pyarrow.dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
         try:
-            self.dataset = pyarrow.dataset.dataset(path, format="parquet")
+            self.dataset = pyarrow.dataset.dataset(
+                path, format=pyarrow.dataset.ParquetFileFormat(default_fragment_scan_options=read))
         except (OSError, ValueError) as problem:
             raise DataError(f"{path}: cannot be read as Parquet: {' '.join(str(problem).split())}") from problem
 
