@@ -112,7 +112,9 @@ def polars_kinds(polars, rows, _folder):
 
 def duckdb_kinds(duckdb, _rows, folder):
     connection = duckdb.connect()
-    yield "a relation of DuckDB", connection.sql(f"select * from read_parquet('{folder}/rows.parquet')")
+    query = f"select * from read_parquet('{folder}/rows.parquet')"
+    yield "a relation of DuckDB", connection.sql(query)
+    yield "a function of DuckDB", lambda: connection.sql(query)
 
 
 def scipy_kinds(_scipy, rows, _folder):

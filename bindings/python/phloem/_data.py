@@ -150,7 +150,9 @@ class _Called:
         self.function = function
 
     def __arrow_c_stream__(self, requested_schema=None):
-        return stream_of(self.function()).__arrow_c_stream__(requested_schema)
+        rows = self.function()  # a reader is new in each pass, and so need not be collected
+        is_reader = type(rows).__name__ in ("RecordBatchReader", "DuckDBPyRelation") and hasattr(rows, "__arrow_c_stream__")
+        return (rows if is_reader else stream_of(rows)).__arrow_c_stream__(requested_schema)
 
 
 def is_parquet(path):
