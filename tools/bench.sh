@@ -5,13 +5,16 @@
 #
 # usage: bench.sh [ROOM [PROGRAM]] [--base FILE]... [ARGUMENTS OF THE PROGRAMS...]; without a room or a program, all of them
 # --base names figures of an earlier run, a build/bench/<room>.json: what has become worse is printed, and ends with 1.
-# Where there is python3, programs start what they compare themselves with from bench/peers/.
+# Where there is python3, programs start what they compare themselves with from bench/peers/. Benchmarks of the Python package
+# are scripts, run by $PHLOEM_BENCH_PYTHON or python3; one that lacks what it needs says why.
 set -eu
 
 built=build/release/bench
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-10000}" # of bench_gemm, whose team is OpenMP's; a peer keeps its own default
 results=build/bench
-rooms=$(for source in bench/*/bench_*.c; do basename "$(dirname "$source")"; done | sort -u | xargs)
+rooms=$(for source in bench/*/bench_*.c bench/*/bench_*.py; do
+    [ ! -f "$source" ] || basename "$(dirname "$source")"
+done | sort -u | xargs)
 
 fail() {
     echo "bench: $1" >&2
@@ -34,15 +37,39 @@ find_peer_allocator() {
     [ -z "$tcmalloc" ] || export PHLOEM_BENCH_PEER_ALLOCATOR="${PHLOEM_BENCH_PEER_ALLOCATOR:-$tcmalloc}"
 }
 
+# programs_of ROOM: the paths of its programs or, without any, of its scripts.
+programs_of() {
+    if [ -d "$built/$1" ]; then
+        echo "$built/$1"/bench_*
+    else
+        echo "bench/$1"/bench_*.py
+    fi
+}
+
+# run_program PROGRAM ARGUMENTS...: a script needs no python3 to be skipped. Ends with 77 where it was.
+run_program() {
+    case $1 in
+    *.py)
+        command -v "${PHLOEM_BENCH_PYTHON:-python3}" >/dev/null || {
+            echo "$1: skipped: ${PHLOEM_BENCH_PYTHON:-python3} is not there"
+            return 77
+        }
+        "${PHLOEM_BENCH_PYTHON:-python3}" "$@"
+        ;;
+    *) "$@" ;;
+    esac
+}
+
 # bench_room ROOM [PROGRAM] ARGUMENTS...
 bench_room() {
     room=$1
     shift
-    programs='bench_*'
+    programs=$(programs_of "$room")
     case "${1:-}" in
     bench_*)
-        [ -x "$built/$room/$1" ] || fail "there is no $1 among the benchmarks of $room: $(ls "$built/$room" | xargs)"
-        programs=$1
+        named=$(printf '%s\n' $programs | grep -E "/$1(\.py)?\$") ||
+            fail "there is no $1 among the benchmarks of $room: $(basename -s .py $programs | xargs)"
+        programs=$named
         shift
         ;;
     esac
@@ -51,9 +78,12 @@ bench_room() {
     if command -v "${PHLOEM_BENCH_PYTHON:-python3}" >/dev/null; then
         set -- --peers bench/peers "$@"
     fi
-    for program in "$built/$room"/$programs; do
-        part=$results/$room/$(basename "$program").json
-        "$program" --json "$part" "$@"
+    for program in $programs; do
+        part=$results/$room/$(basename "$program" .py).json
+        status=0
+        run_program "$program" --json "$part" "$@" || status=$?
+        [ "$status" -ne 77 ] || continue
+        [ "$status" -eq 0 ] || exit "$status"
         # The items of the array, without its brackets.
         items=$(sed -e '1s/^\[//' -e '$s/\]$//' "$part")
         gathered="$gathered${gathered:+,}$items"

@@ -88,6 +88,21 @@ bench train bench_none
 ended 2 stderr 'there is no bench_none among the benchmarks of train: bench_other bench_train'
 rm build/release/bench/train/bench_other bench/train/bench_other.c
 
+# A room of scripts, of which one leaves figures and one is skipped; --peers comes behind --json.
+mkdir bench/python
+printf 'import sys\nopen(sys.argv[2], "w").write("""[{"name": "python.other", "value": 3}]""")\n' >bench/python/bench_figures.py
+printf 'import sys\nprint("skipped: nothing is there")\nsys.exit(77)\n' >bench/python/bench_skipped.py
+bench python
+ended 0 stdout 'skipped: nothing is there'
+contains build/bench/report.md 'python.other'
+bench python bench_skipped --quick
+ended 0 stdout 'build/bench/python.json'
+PHLOEM_BENCH_PYTHON=./none bench python bench_figures
+ended 0 stdout 'bench/python/bench_figures.py: skipped: ./none is not there'
+bench python bench_none
+ended 2 stderr 'there is no bench_none among the benchmarks of python: bench_figures bench_skipped'
+rm -r bench/python build/bench/python build/bench/python.json
+
 # worse ROOM EXPRESSION: the room's figures changed by sed, compared with those before.
 worse() {
     cp "$1.figures" former
