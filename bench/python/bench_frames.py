@@ -25,6 +25,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import phloem
+from phloem import _program
 
 SECONDS = 5  # of a training
 CONFIG = {"threads": 2, "train": {"batch_size": 2048, "patience": 0, "schedule": "constant"}}
@@ -69,7 +70,7 @@ class Sides:
 
     @staticmethod
     def program(*words):
-        subprocess.run([phloem._program.path(), *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([_program.path(), *map(str, words)], check=True, stdout=subprocess.DEVNULL)
 
     def take(self, summary):
         """Returns a run's samples/s, and keeps the model's sum."""
@@ -132,7 +133,7 @@ def measure_ingestion(bench, folder, frame):
     def construct():
         if peer.why is None and not values_of_case:
             values_of_case.append(peer.ask(f"case {folder / 'rows.parquet'} threads=2"))
-        return frame.num_rows / peer.seconds("construct 1")
+        return frame.num_rows / peer.number("construct 1")
 
     values_of_case = []
     values = bench.turns({"ingest": lambda: ingest(pandas_frame), "lightgbm": construct})

@@ -58,7 +58,7 @@ def measure_threads(bench, folder, frame, threads):
         if mode not in ready:
             peers[mode].ask(f"case {folder} threads={threads} mode={mode}")
             ready.add(mode)
-        return frame.num_rows / peers[mode].seconds("train 1")
+        return frame.num_rows / peers[mode].number("train 1")
 
     sides = {"eager": lambda: theirs("eager"), "compile": lambda: theirs("compile")}
     values = bench.turns({"ours": ours, **sides})

@@ -87,7 +87,7 @@ class Peer:
             raise Skipped(" ".join(words[1:]))
         return words
 
-    def seconds(self, line):
+    def number(self, line):
         return float(self.ask(line)[0])
 
     def close(self):
@@ -142,13 +142,13 @@ class Bench:
                 try:
                     values[name].append(measure())
                 except Skipped as why:
-                    print(f"{name}: skipped: {why}", flush=True)
+                    print(f"peer {name}: skipped: {why}", flush=True)
                     del sides[name], values[name]
         return values
 
-    def record(self, name, unit, ours, peer=None, peers=(), bar=None):
+    def record(self, name, unit, ours, peer=None, peers=(), bar=None, within=None):
         """Adds a row: values that are better the greater they are, and a peer's of the same rounds. The ratio is the median
-        of the rounds' ratios; `bar` is what it should reach."""
+        of the rounds' ratios, and `bar` what it should reach; `within` is how far the medians may be apart."""
         figure = {"name": f"python.{name}", "unit": unit, "value": statistics.median(ours), "label": "measured"}
         figure.update({"peer": None, "peer_value": None, "ratio": None, "limit": None, "of_limit": None})
         row = f"{figure['name']:44} {number(figure['value']):>12} {unit:10} "
@@ -158,19 +158,14 @@ class Bench:
             ratio = statistics.median(mine / other for mine, other in zip(ours, peers))
             figure.update({"peer": peer, "peer_value": statistics.median(peers), "ratio": ratio})
             row += f"{peer:34} {number(figure['peer_value']):>12} {ratio:6.3f}"
+            apart = figure["value"] - figure["peer_value"]
             if bar is not None:
-                row += f"  {bar} {'reached' if ratio >= bar else 'missed'}"
+                row += f"  >= {bar} {'reached' if ratio >= bar else 'missed'}"
+            if within is not None:
+                row += f"  +- {within} {'reached' if abs(apart) <= within else 'missed'} ({apart:+.4f})"
         self.figures.append(figure)
         print(row, flush=True)
 
 
 def number(value):
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4f}"
-
-
-def best_of(values, names):
-    """Returns (name, values) of the side with the greatest median, of those that were measured; (None, ()): of none."""
-    measured = {name: values[name] for name in names if values.get(name)}
-    if not measured:
-        return None, ()
-    return max(measured.items(), key=lambda side: statistics.median(side[1]))
