@@ -3,6 +3,7 @@
 
     case FOLDER model=deepfm|dcn_v2 loader=npz|tensors threads=N   a new model
     train EPOCHS   seconds of that many epochs, without evaluation
+    parameters 1   their number
     auc 1          the AUC on valid.npz by FuxiCTR's own evaluation
     end
 
@@ -125,6 +126,9 @@ class Case:
         for _ in range(epochs):
             self.model.train_epoch(self.rows)
         return time.perf_counter() - start
+
+    def parameters(self, _):
+        return sum(parameter.numel() for parameter in self.model.parameters())
 
     def auc(self, _):
         return self.model.evaluate(self.valid, metrics=["AUC"])["AUC"]

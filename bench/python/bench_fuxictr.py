@@ -52,16 +52,19 @@ def make_data(folder, rows):
 def measure_model(bench, folder, kind, size):
     (folder / "case.json").write_text(json.dumps({**CASE, **SIZES[size]}))
     peer, aucs = bench.peer("fuxictr"), {"ours": [], **{loader: [] for loader in LOADERS}}
+    parameters = set()
     model = {"kind": kind, "embedding_dim": SIZES[size]["dim"], "hidden_units": SIZES[size]["units"]}
 
     def ours():
         settings = {"data.prepared": str(folder / "prepared"), "train.epochs": bench.flags.epochs}
         run = phloem.train({**CONFIG, "model": model}, set=settings, progress=False)
         aucs["ours"].append(run.metrics["valid"]["auc"])
+        parameters.add(run.summary["parameters"])
         return run.summary["samples_per_s"]
 
     def theirs(loader):
         peer.ask(f"case {folder} model={kind} loader={loader} threads={CONFIG['threads']}")
+        parameters.add(int(peer.number("parameters 1")))
         seconds, epochs = 0, []
         for _ in range(bench.flags.epochs):
             seconds += peer.number("train 1")
@@ -70,6 +73,8 @@ def measure_model(bench, folder, kind, size):
         return bench.flags.epochs * bench.flags.rows / seconds
 
     values = bench.turns({"ours": ours, "npz": lambda: theirs("npz"), "tensors": lambda: theirs("tensors")})
+    if len(parameters) != 1:
+        raise SystemExit(f"bench_fuxictr.py: the models differ in size: {sorted(parameters)}")
     measured = [loader for loader in LOADERS if values.get(loader)]
     for loader in measured:
         name = f"{peer.version}, {loader}"

@@ -18,12 +18,12 @@ import pyarrow.csv
 import phloem
 
 CASE = {"dim": 10, "units": [400, 400, 400], "dropout": 0.2, "batch": 4096, "learning_rate": 0.001}
+MODEL = {"kind": "dnn", "embedding_dim": CASE["dim"], "hidden_units": CASE["units"], "dropout": CASE["dropout"]}
 CONFIG = {
-    "model": {"kind": "dnn", "embedding_dim": CASE["dim"], "hidden_units": CASE["units"], "batch_norm": True},
+    "model": {**MODEL, "batch_norm": True},
     "train": {"batch_size": CASE["batch"], "patience": 0, "schedule": "constant", "epochs": 1},
     "optimizer": {"kind": "adam", "learning_rate": CASE["learning_rate"], "embedding_scope": "whole"},
 }
-CONFIG["model"]["dropout"] = CASE["dropout"]
 
 
 def read_frappe():
@@ -46,7 +46,6 @@ def write_case(folder, frame):
 
 def measure_threads(bench, folder, frame, threads):
     peers = {mode: bench.peer("torch_dnn") for mode in ("eager", "compile")}
-    ready = set()
 
     def ours():
         run = phloem.train({**CONFIG, "threads": threads}, frame, progress=False)
@@ -55,13 +54,10 @@ def measure_threads(bench, folder, frame, threads):
     def theirs(mode):
         if mode == "compile" and bench.is_quick:
             raise measure.Skipped("compiling takes a minute, which --quick leaves out")
-        if mode not in ready:
-            peers[mode].ask(f"case {folder} threads={threads} mode={mode}")
-            ready.add(mode)
+        peers[mode].case(f"{folder} threads={threads} mode={mode}")
         return frame.num_rows / peers[mode].number("train 1")
 
-    sides = {"eager": lambda: theirs("eager"), "compile": lambda: theirs("compile")}
-    values = bench.turns({"ours": ours, **sides})
+    values = bench.turns({"ours": ours, "eager": lambda: theirs("eager"), "compile": lambda: theirs("compile")})
     for peer in peers.values():
         peer.close()
     for mode in filter(values.get, peers):

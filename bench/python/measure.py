@@ -65,7 +65,7 @@ class Peer:
     """A program of bench/peers, which may be missing: then asking it raises Skipped."""
 
     def __init__(self, script, python=None):
-        self.processes, self.why = processes.Processes(), None
+        self.processes, self.why, self.current = processes.Processes(), None, None
         environment = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
         allocator = os.environ.get("PHLOEM_BENCH_PEER_ALLOCATOR")
         environment.update({"LD_PRELOAD": allocator} if allocator else ALLOCATOR)
@@ -87,6 +87,12 @@ class Peer:
             raise Skipped(" ".join(words[1:]))
         return words
 
+    def case(self, what):
+        """Begins a case, unless it is the current one."""
+        if self.current != what:
+            self.ask(f"case {what}")
+            self.current = what
+
     def number(self, line):
         return float(self.ask(line)[0])
 
@@ -106,7 +112,7 @@ class Bench:
     def __init__(self, what, **more_flags):
         flags = Flags(description=what)
         flags.add_argument("--json", metavar="FILE", help="file for the figures")
-        flags.add_argument("--rounds", type=int, default=3, help="rounds in which all sides take turns")
+        flags.add_argument("--rounds", type=int, default=5, help="rounds in which all sides take turns")
         flags.add_argument("--quick", action="store_true", help="one round of small sizes: shows that all of it runs")
         flags.add_argument("--peers", help="accepted, since ./run bench passes it")
         for name, settings in more_flags.items():
