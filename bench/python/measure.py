@@ -123,7 +123,8 @@ class Bench:
         self.is_quick = self.flags.quick
         self.rounds = 1 if self.is_quick else self.flags.rounds
         self.figures, self.peers = [], []
-        print(f"{what}: {processor()}, phloem {VERSION}, medians of {self.rounds} rounds in turn\n")
+        print(f"{what}: {processor()}, phloem {VERSION}, medians of {self.rounds} rounds in turn, "
+              f"load before {os.getloadavg()[0]:.1f}\n")
         print(f"{'figure':44} {'ours':>12} {'unit':10} {'peer':34} {'peer':>12} {'ratio':>6}  bar", flush=True)
 
     def __enter__(self):
