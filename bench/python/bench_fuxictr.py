@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """DeepFM and DCN-V2 beside FuxiCTR: samples/s of an epoch, and the AUC behind it on the same validation rows.
 
-The rows are drawn by `phloem synth`: 39 id columns, as many as Criteo's after its counts are cut into bins. Both sides have the
-same tables, layers and settings, in two sizes: FuxiCTR's defaults (dim 10, hidden units 64,64,64) and those of BARS on Criteo
-(dim 16, 400,400,400); 3 cross layers, batches of 4096, Adam at .001 over all rows of the tables, gradients clipped to a norm of 10 as
-FuxiCTR does, embeddings from a normal distribution of .0001, Xavier's elsewhere, no regularisation. Files are encoded before:
-Phloem reads prepared data, FuxiCTR .npz. Evaluation is timed on neither side. FuxiCTR runs with its own loader and with tensors in
-memory, which is faster (bench/peers/fuxictr.py).
+The rows are drawn by `phloem synth`: 39 id columns, as many as Criteo's after its counts are cut into bins. Both
+sides have the same tables, layers and settings, in two sizes: FuxiCTR's defaults (dim 10, hidden units 64,64,64) and
+those of BARS on Criteo (dim 16, 400,400,400); 3 cross layers, batches of 4096, Adam at .001 over all rows of the
+tables, gradients clipped to a norm of 10 as FuxiCTR does, embeddings from a normal distribution of .0001, Xavier's
+elsewhere, no regularisation. Files are encoded before: Phloem reads prepared data, FuxiCTR .npz. Evaluation is timed
+on neither side. FuxiCTR runs with its own loader and with tensors in memory, which is faster
+(bench/peers/fuxictr.py).
 """
 import json
 import pathlib
@@ -23,7 +24,6 @@ FIELDS, ROWS = 39, 1000
 SIZES = {"units64": {"dim": 10, "units": [64] * 3}, "units400": {"dim": 16, "units": [400] * 3}}
 CASE = {"fields": FIELDS, "rows": ROWS, "cross_layers": 3, "batch": 4096, "learning_rate": 0.001}
 CONFIG = {
-    "threads": 2,
     "train": {"batch_size": CASE["batch"], "max_gradient_norm": 10, "patience": 0, "schedule": "constant"},
     "optimizer": {"kind": "adam", "learning_rate": CASE["learning_rate"], "embedding_scope": "whole"},
 }
@@ -57,13 +57,13 @@ def measure_model(bench, folder, kind, size):
 
     def ours():
         settings = {"data.prepared": str(folder / "prepared"), "train.epochs": bench.flags.epochs}
-        run = phloem.train({**CONFIG, "model": model}, set=settings, progress=False)
+        run = phloem.train({**CONFIG, "threads": bench.flags.threads, "model": model}, set=settings, progress=False)
         aucs["ours"].append(run.metrics["valid"]["auc"])
         parameters.add(run.summary["parameters"])
         return run.summary["samples_per_s"]
 
     def theirs(loader):
-        peer.ask(f"case {folder} model={kind} loader={loader} threads={CONFIG['threads']}")
+        peer.ask(f"case {folder} model={kind} loader={loader} threads={bench.flags.threads}")
         parameters.add(int(peer.number("parameters 1")))
         seconds, epochs = 0, []
         for _ in range(bench.flags.epochs):
@@ -89,7 +89,8 @@ def measure_model(bench, folder, kind, size):
 def main():
     rows = {"type": int, "default": 1000000, "help": "training rows"}
     epochs = {"type": int, "default": 1, "help": "epochs of a training; the AUC is that of the best"}
-    with measure.Bench("fuxictr", rows=rows, epochs=epochs) as bench:
+    threads = {"type": int, "default": 2, "help": "threads of either side"}
+    with measure.Bench("fuxictr", rows=rows, epochs=epochs, threads=threads) as bench:
         with tempfile.TemporaryDirectory(prefix="phloem-bench-") as folder:
             if bench.is_quick:
                 bench.flags.rows = 5000
