@@ -2,12 +2,11 @@
 """DeepFM and DCN-V2 beside FuxiCTR: samples/s of an epoch, and the AUC behind it on the same validation rows.
 
 The rows are drawn by `phloem synth`: 39 id columns, as many as Criteo's after its counts are cut into bins. Both
-sides have the same tables, layers and settings, in two sizes: FuxiCTR's defaults (dim 10, hidden units 64,64,64) and
-those of BARS on Criteo (dim 16, 400,400,400); 3 cross layers, batches of 4096, Adam at .001 over all rows of the
-tables, gradients clipped to a norm of 10 as FuxiCTR does, embeddings from a normal distribution of .0001, Xavier's
-elsewhere, no regularisation. Files are encoded before: Phloem reads prepared data, FuxiCTR .npz. Evaluation is timed
-on neither side. FuxiCTR runs with its own loader and with tensors in memory, which is faster
-(bench/peers/fuxictr.py).
+sides have the same tables, layers and settings, in two sizes: dim 10 with hidden layers of 64,64,64, and dim 16 with
+400,400,400; 3 cross layers, batches of 4096, Adam at .001 over all rows of the tables, gradients clipped to a norm of
+10 as FuxiCTR does, embeddings from a normal distribution of .0001, Xavier's elsewhere, no regularisation. Files are
+encoded before: Phloem reads prepared data, FuxiCTR .npz. Evaluation is timed on neither side. FuxiCTR runs with its
+own loader and with tensors in memory, which is faster (bench/peers/fuxictr.py).
 """
 import json
 import pathlib
