@@ -13,7 +13,7 @@ repository's model_zoo are not in the wheel: here they are written as there, of 
 
 Tuning:
 - loader=npz is FuxiCTR's own NpzDataLoader with its default of one worker process. loader=tensors takes the same shuffled rows
-  from memory, one index_select a batch, and spends no time on collecting rows: faster than any loader of the package;
+  from memory, one index_select a batch, and spends no time on collecting rows, but has no process beside the model's;
 - no progress bar; threads as many as the case has; subnormal numbers flushed to zero; the allocator of bench/peer.c;
 - the rest is BaseModel.train_epoch as it is: Adam, gradients clipped to a norm of 10.
 """

@@ -6,7 +6,7 @@ sides have the same tables, layers and settings, in two sizes: dim 10 with hidde
 400,400,400; 3 cross layers, batches of 4096, Adam at .001 over all rows of the tables, gradients clipped to a norm of
 10 as FuxiCTR does, embeddings from a normal distribution of .0001, Xavier's elsewhere, no regularisation. Files are
 encoded before: Phloem reads prepared data, FuxiCTR .npz. Evaluation is timed on neither side. FuxiCTR runs with its
-own loader and with tensors in memory, which is faster (bench/peers/fuxictr.py).
+own loader and with tensors in memory; neither is always faster (bench/peers/fuxictr.py).
 """
 import json
 import pathlib
