@@ -75,10 +75,26 @@ static size_t num_wanted(const struct ph__window *window, size_t wanted)
     return is_alone ? ph__min(num_left, 1) : num_left;
 }
 
+/* Reserves a whole shuffled window at once, in large pages: its rows are read at random. Pages that no row
+ * reaches take no memory; where the number of rows is unknown, a larger window than usual grows. */
+static ph_status reserve_window(struct ph__window *window)
+{
+    if (!window->is_shuffled || window->rows.words != NULL)
+        return PH_OK;
+    const uint64_t num_most = window->is_prepared ? ph__prepared_set_manifest(window->prepared.set)->num_words
+                                                  : PH_DEFAULT_SHUFFLE_BYTES / sizeof(uint32_t);
+    const uint64_t num_words = ph__min(window->max_bytes / sizeof(uint32_t), num_most);
+    PH_TRY(ph__array_reserve((void **)&window->rows.words, &window->rows.words_capacity, (size_t)num_words,
+        sizeof *window->rows.words));
+    ph__memory_advise_large(window->rows.words, (size_t)num_words * sizeof *window->rows.words);
+    return PH_OK;
+}
+
 /* Reads rows until the window is full. */
 static ph_status read_text(struct ph__window *window, size_t wanted)
 {
     struct ph__rows *rows = &window->rows;
+    PH_TRY(reserve_window(window));
     rows->num_rows = 0;
     for (size_t num_left; !window->is_at_end && (num_left = num_wanted(window, wanted)) > 0;) {
         const size_t first = rows->num_rows;
@@ -89,20 +105,6 @@ static ph_status read_text(struct ph__window *window, size_t wanted)
     }
     window->is_read = true;
     permute(window);
-    return PH_OK;
-}
-
-/* Reserves a whole shuffled window at once, in large pages: its rows are read at random. */
-static ph_status reserve_window(struct ph__window *window)
-{
-    const struct ph__manifest *manifest = ph__prepared_set_manifest(window->prepared.set);
-    uint64_t num_words = window->max_bytes / sizeof(uint32_t);
-    if (!window->is_shuffled || window->rows.words != NULL)
-        return PH_OK;
-    num_words = num_words < manifest->num_words ? num_words : manifest->num_words;
-    PH_TRY(ph__array_reserve((void **)&window->rows.words, &window->rows.words_capacity, (size_t)num_words,
-        sizeof *window->rows.words));
-    ph__memory_advise_large(window->rows.words, (size_t)num_words * sizeof *window->rows.words);
     return PH_OK;
 }
 

@@ -53,7 +53,7 @@ void ph__row_encoder_fini(struct ph__row_encoder *row);
 ph_status ph__row_begin(struct ph__row_encoder *row, struct ph__rows *rows);
 ph_status ph__row_commit(struct ph__row_encoder *row);
 
-/* Begins num_rows rows of an encoder without lists, of which the first is in the making; only without a fit.
+/* Begins num_rows rows of an encoder without lists, of which the first is in the making.
  * ph__row_go takes another one into the making, by its number; all are committed at once. */
 ph_status ph__row_begin_run(struct ph__row_encoder *row, struct ph__rows *rows, size_t num_rows);
 static inline void ph__row_go(struct ph__row_encoder *row, size_t first_start, size_t number)

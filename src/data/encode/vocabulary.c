@@ -84,8 +84,7 @@ ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *wo
     if (row == 0) {
         PH_TRY(append_word(vocabulary, hash, word, length, count));
     } else {
-        uint32_t *total = &vocabulary->counts[row - 1];
-        *total = *total > UINT32_MAX - count ? UINT32_MAX : *total + count;
+        ph__vocabulary_count_row(vocabulary, row, count);
     }
     if (is_new_out != NULL)
         *is_new_out = row == 0;

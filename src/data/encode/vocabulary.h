@@ -66,6 +66,13 @@ static inline const char *ph__lookup_word(const struct ph__lookup *lookup)
 ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *word, size_t length,
     uint32_t count, uint64_t hash, bool *is_new_out);
 
+/* Does so for a word that has a row. */
+static inline void ph__vocabulary_count_row(struct ph__vocabulary *vocabulary, uint32_t row, uint32_t count)
+{
+    uint32_t *total = &vocabulary->counts[row - 1];
+    *total = *total > UINT32_MAX - count ? UINT32_MAX : *total + count;
+}
+
 /* Ends counting: keeps only words counted at least min_count times. */
 ph_status ph__vocabulary_finish(struct ph__vocabulary *vocabulary, uint64_t min_count);
 

@@ -211,7 +211,7 @@ static ph_status read_all(struct ph__source *source, struct ph__rows *rows)
 {
     bool is_end = false;
     while (!is_end)
-        PH_TRY(ph__source_next(source, rows, &is_end));
+        PH_TRY(ph__source_next_run(source, rows, SIZE_MAX, &is_end));
     return PH_OK;
 }
 

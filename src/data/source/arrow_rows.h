@@ -58,15 +58,13 @@ ph_status ph__arrow_cell_encode(struct ph__arrow_cell *cell, struct ph__row_enco
 
 /* Appends the rows [first, first + num_rows) of the batch, PH_ARROW_RUN_ROWS at most, to what ph__row_begin
  * would append to. Gives the words that ph__arrow_rows_encode gives row by row, but takes each column at
- * once. Appends nothing when a row is bad: which one and why, only the way row by row tells. */
+ * once. Appends nothing when a row is bad: which one and why, only the way row by row tells. With a fit it
+ * learns from the rows, and appends nothing; from a run with a bad row it learns nothing. */
 ph_status ph__arrow_rows_encode_run(struct ph__arrow_rows *rows, struct ph__row_encoder *row,
     struct ph__rows *encoded, uint64_t first, size_t num_rows);
-/* Returns true where rows may come in runs: they have no lists, none is null, and nothing is learnt. */
-static inline bool ph__arrow_rows_may_run(
-    const struct ph__arrow_rows *rows, const struct ph__row_encoder *row)
-{
-    return row->fit == NULL && row->encoder->num_lists == 0 && rows->batch->validity == NULL;
-}
+/* Returns true where rows may come in runs: they have no lists, and none is null. To learn from them, ids
+ * must have a vocabulary of their own, and no statistics or quantiles may be wanted. */
+bool ph__arrow_rows_may_run(const struct ph__arrow_rows *rows, const struct ph__row_encoder *row);
 void ph__arrow_memo_forget(struct ph__arrow_memo *memo);
 
 #endif

@@ -89,7 +89,8 @@ void ph__source_close(struct ph__source *source);
 /* Encodes the next good row after those in `rows` (with a fit: appends nothing). Sets *is_end_out when there
  * was no further row. */
 ph_status ph__source_next(struct ph__source *source, struct ph__rows *rows, bool *is_end_out);
-/* Encodes some of the next rows, as ph__source_next would: one to `wanted`, which is not 0. */
+/* Encodes, or learns from, some of the next rows as ph__source_next would: one to `wanted`, which is not 0.
+ */
 ph_status ph__source_next_run(
     struct ph__source *source, struct ph__rows *rows, size_t wanted, bool *is_end_out);
 /* Skips `count` rows without encoding them, fewer only at the end; bad rows go unnoticed, and count as

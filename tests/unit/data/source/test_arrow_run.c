@@ -1,5 +1,5 @@
 /* Rows encoded in runs, column by column, have the words of the same rows one by one, whatever their columns
- * hold. */
+ * hold; and runs teach what single rows teach. */
 #include <math.h>
 
 #include "data/source/source.h"
@@ -138,11 +138,70 @@ static void bad_rows_are_left_out_of_runs(void **state)
     assert_arrow_is_released();
 }
 
+/* Learns ids from rows of which some are bad: a column of statistics makes them come one by one. */
+static struct ph_encoder *learn_ids(const struct ph_dataset *dataset, bool is_single)
+{
+    struct fixture fixture;
+    struct ph_encoder *encoder = NULL;
+    fixture_init(&fixture, NULL);
+    fixture.settings.format = PH_DATA_ARROW;
+    fixture.settings.min_count = 2;
+    fixture.settings.reading.max_bad_rows = 100;
+    fixture_field(&fixture, "click", PH_FIELD_LABEL);
+    fixture_field(&fixture, "price", PH_FIELD_DENSE);
+    add_field(&fixture, "hashed", "user", PH_FIELD_ID, PH_ENCODING_HASH);
+    fixture_field(&fixture, "tags", PH_FIELD_IGNORE);
+    fixture_field(&fixture, "span", PH_FIELD_IGNORE);
+    fixture_field(&fixture, "*", PH_FIELD_ID);
+    add_field(&fixture, "standard", "price", PH_FIELD_DENSE, PH_ENCODING_INHERIT);
+    fixture.fields[6].transform = is_single ? PH_TRANSFORM_STANDARDISE : PH_TRANSFORM_LOG1P;
+    assert_ok(ph_encoder_create_from_dataset(&fixture.settings, dataset, &encoder));
+    return encoder;
+}
+
+static void runs_teach_what_single_rows_teach(void **state)
+{
+    (void)state;
+    static struct rows rows;
+    write_rows(&rows);
+    for (int i = 0; i < NUM_ROWS; i += 7)
+        rows.user[i] = i % 2 != 0 ? INT64_MIN + i % 3 : INT64_MAX - i % 5;
+    for (int i = 0; i < NUM_ROWS; i += 3)
+        rows.city[rows.city_offsets[i]] = 'd'; /* of some row's text, or of the one behind a blank */
+    struct arrow_streams streams = {.make = batch_with_nulls, .context = &rows, .num_batches = NUM_CUTS};
+    struct ph_dataset *dataset = arrow_streams_dataset(&streams, NULL);
+    for (int num_bad = 0; num_bad <= 4; num_bad++) {
+        struct ph_encoder *wanted = learn_ids(dataset, true), *learnt = learn_ids(dataset, false);
+        assert_int_equal(wanted->num_training_rows, NUM_ROWS - num_bad);
+        assert_int_equal(learnt->num_training_rows, NUM_ROWS - num_bad);
+        for (size_t i = 0; i < learnt->num_columns; i++)
+            if (learnt->columns[i].kind == PH_FIELD_ID)
+                assert_same_column(learnt, &wanted->columns[i]);
+        assert_true(fixture_column(learnt, "user")->vocabulary.num_words > 100);
+        assert_true(fixture_column(learnt, "kind")->vocabulary.num_words > 1);
+        ph_encoder_destroy(wanted);
+        ph_encoder_destroy(learnt);
+        int bad = num_bad * 222; /* the first row, and others amid runs */
+        if (num_bad < 3) {
+            rows.price[bad] = (double)INFINITY;
+            set_bit(rows.price_validity, bad, true);
+            continue;
+        }
+        while (rows.city_offsets[bad] == rows.city_offsets[bad + 1])
+            bad++;
+        rows.city[rows.city_offsets[bad]] = '\n'; /* an id that no vocabulary holds, behind other columns */
+        set_bit(rows.tag_validity, bad, true);
+    }
+    ph_dataset_destroy(dataset);
+    assert_arrow_is_released();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_have_the_words_of_single_rows),
         cmocka_unit_test(bad_rows_are_left_out_of_runs),
+        cmocka_unit_test(runs_teach_what_single_rows_teach),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
