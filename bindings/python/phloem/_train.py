@@ -224,12 +224,11 @@ def _names(label):
 
 
 def _has_fields(config):
-    if isinstance(config, collections.abc.Mapping):
-        return bool((config.get("data") or {}).get("fields"))
-    text, path = _settings.text_of(config)
-    if text is None and os.path.exists(path):
-        text = pathlib.Path(path).read_text()
-    return "fields:" in (text or "") or '"fields"' in (text or "")
+    """Tells whether a config that was read says what the columns mean."""
+    with tempfile.TemporaryDirectory(prefix="phloem-") as work:
+        effective = pathlib.Path(work) / "config.yaml"
+        _library.call("ph_config_write", config, os.fsencode(effective))
+        return "\n  fields: []\n" not in effective.read_text()
 
 
 def default_fields(rows, label="label"):
@@ -237,6 +236,32 @@ def default_fields(rows, label="label"):
     a config: text, integers, booleans and categories become ids, floats dense features, lists several ids.
     label: the name of the label's column, or a list of names."""
     return _data.Rows(rows, "data").default_fields(_names(label))
+
+
+def _check_arguments(out, set, callbacks, resume):
+    """Returns the callbacks as a list."""
+    if not isinstance(set, (collections.abc.Mapping, type(None))):
+        raise UsageError(f'set must be a dict such as {{"train.epochs": 3}}, not {type(set).__name__}')
+    if resume and out is None:
+        raise UsageError("resume=True requires out, the folder of the training that goes on")
+    callbacks = [callbacks] if callable(callbacks) else list(callbacks)
+    if not all(map(callable, callbacks)):
+        raise UsageError("callbacks must be functions that take a dict")
+    return callbacks
+
+
+def _read_config(config, sets, rows, fields, label):
+    """Reads the config of a training on rows (None: on paths), with fields by default where it has none."""
+    made = _settings.read(config, sets)  # its errors come before those of the rows
+    if fields is None and rows is not None and not _has_fields(made):
+        fields = rows.default_fields(_names(label))
+        for name, kind in re.findall(r'^  \{name: (".*"), kind: ignore\}, # (.*)', fields, re.M):
+            warnings.warn(f"column {name} is left out, since its type is not supported: {kind}", stacklevel=3)
+    if fields is not None:
+        sets = [f"data.fields={fields if isinstance(fields, str) else json.dumps(fields)}", *sets]
+    if rows is not None:
+        sets = ["data.format=arrow", *sets]
+    return _settings.read(config, sets)
 
 
 def train(config=None, train=None, valid=None, test=None, *, out=None, set=None, callbacks=(), resume=False, label="label",
@@ -258,29 +283,13 @@ def train(config=None, train=None, valid=None, test=None, *, out=None, set=None,
     progress    True: a live line of progress on stderr; None: on a terminal or in a notebook
 
     Ctrl-C saves and raises KeyboardInterrupt. Raises a phloem.Error, with the program's own text."""
-    if not isinstance(set, (collections.abc.Mapping, type(None))):
-        raise UsageError(f'set must be a dict such as {{"train.epochs": 3}}, not {type(set).__name__}')
-    if resume and out is None:
-        raise UsageError("resume=True requires out, the folder of the training that goes on")
-    callbacks = [callbacks] if callable(callbacks) else list(callbacks)
-    if not all(map(callable, callbacks)):
-        raise UsageError("callbacks must be functions that take a dict")
+    callbacks = _check_arguments(out, set, callbacks, resume)
     rows, settings = {}, dict(set or {})
     for split, given in (("train", train), ("valid", valid), ("test", test)):
         path, rows[split] = _as_rows(given, split)
         if path is not None:
             settings[f"data.{split}"] = path
-    sets = _settings.sets_of(settings)
-    _settings.read(config, sets)  # its errors come before those of the rows
-    if fields is None and rows["train"] is not None and not _has_fields(config):
-        fields = rows["train"].default_fields(_names(label))
-        for name, kind in re.findall(r'^  \{name: (".*"), kind: ignore\}, # (.*)', fields, re.M):
-            warnings.warn(f"column {name} is left out, since its type is not supported: {kind}", stacklevel=2)
-    if fields is not None:
-        sets = [f"data.fields={fields if isinstance(fields, str) else json.dumps(fields)}", *sets]
-    if rows["train"] is not None:
-        sets = ["data.format=arrow", *sets]
-    made = _settings.read(config, sets)
+    made = _read_config(config, _settings.sets_of(settings), rows["train"], fields, label)
     temporary = _TemporaryFolder() if out is None else None
     folder = pathlib.Path(out) if out is not None else temporary.path / "run"
     options = _library.TrainOptions(folder=os.fsencode(folder), is_resumed=bool(resume))
