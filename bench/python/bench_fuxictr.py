@@ -6,8 +6,10 @@ sides have the same tables, layers and settings, in two sizes: dim 10 with hidde
 400,400,400; 3 cross layers, batches of 4096, Adam at .001 over all rows of the tables, gradients clipped to a norm of
 10 as FuxiCTR does, embeddings from a normal distribution of .0001, Xavier's elsewhere, no regularisation. Files are
 encoded before: Phloem reads prepared data, FuxiCTR .npz. Evaluation is timed on neither side. FuxiCTR runs with its
-own loader and with tensors in memory; neither is always faster (bench/peers/fuxictr.py).
+own loader and with tensors in memory; neither is always faster (bench/peers/fuxictr.py). A further row of DCN-V2, most of
+whose time is products of matrices, has ours with `train.precision: bf16`, which FuxiCTR does not have.
 """
+import functools
 import json
 import pathlib
 import tempfile
@@ -31,6 +33,7 @@ DATA = {
     "fields": [{"name": "label", "kind": "label"}, {"name": "C*", "kind": "id", "encoding": "raw", "rows": ROWS}],
 }
 LOADERS = ("npz", "tensors")
+PRECISIONS = {"deepfm": ("fp32",), "dcn_v2": ("fp32", "bf16")}
 
 
 def make_data(folder, rows):
@@ -50,14 +53,14 @@ def make_data(folder, rows):
 
 def measure_model(bench, folder, kind, size):
     (folder / "case.json").write_text(json.dumps({**CASE, **SIZES[size]}))
-    peer, aucs = bench.peer("fuxictr"), {"ours": [], **{loader: [] for loader in LOADERS}}
+    peer, aucs = bench.peer("fuxictr"), {side: [] for side in (*PRECISIONS[kind], *LOADERS)}
     parameters = set()
     model = {"kind": kind, "embedding_dim": SIZES[size]["dim"], "hidden_units": SIZES[size]["units"]}
 
-    def ours():
-        settings = {"data.prepared": str(folder / "prepared"), "train.epochs": bench.flags.epochs}
+    def ours(precision):
+        settings = {"data.prepared": str(folder / "prepared"), "train.epochs": bench.flags.epochs, "train.precision": precision}
         run = phloem.train({**CONFIG, "threads": bench.flags.threads, "model": model}, set=settings, progress=False)
-        aucs["ours"].append(run.metrics["valid"]["auc"])
+        aucs[precision].append(run.metrics["valid"]["auc"])
         parameters.add(run.summary["parameters"])
         return run.summary["samples_per_s"]
 
@@ -71,17 +74,20 @@ def measure_model(bench, folder, kind, size):
         aucs[loader].append(max(epochs))
         return bench.flags.epochs * bench.flags.rows / seconds
 
-    values = bench.turns({"ours": ours, "npz": lambda: theirs("npz"), "tensors": lambda: theirs("tensors")})
+    values = bench.turns({**{precision: functools.partial(ours, precision) for precision in PRECISIONS[kind]},
+                          **{loader: functools.partial(theirs, loader) for loader in LOADERS}})
     if len(parameters) != 1:
         raise SystemExit(f"bench_fuxictr.py: the models differ in size: {sorted(parameters)}")
     measured = [loader for loader in LOADERS if values.get(loader)]
-    for loader in measured:
-        name = f"{peer.version}, {loader}"
-        bench.record(f"{kind}.{size}.{loader}", "samples/s", values["ours"], name, values[loader], bar=3)
-        bench.record(f"{kind}.{size}.{loader}.auc", "AUC", aucs["ours"], name, aucs[loader], within=0.002)
-    if not measured:
-        bench.record(f"{kind}.{size}", "samples/s", values["ours"])
-        bench.record(f"{kind}.{size}.auc", "AUC", aucs["ours"])
+    for precision in PRECISIONS[kind]:
+        name = f"{kind}.{size}" if precision == "fp32" else f"{kind}.{size}.{precision}"
+        for loader in measured:
+            version = f"{peer.version}, {loader}"
+            bench.record(f"{name}.{loader}", "samples/s", values[precision], version, values[loader], bar=3)
+            bench.record(f"{name}.{loader}.auc", "AUC", aucs[precision], version, aucs[loader], within=0.002)
+        if not measured:
+            bench.record(name, "samples/s", values[precision])
+            bench.record(f"{name}.auc", "AUC", aucs[precision])
     peer.close()
 
 
