@@ -125,14 +125,16 @@ static ph_status order_lists(struct ph__row_encoder *row)
 
 /* ---- rows ---- */
 
-/* Writes blanks, and what else a row says without a cell. */
-static void clear_row(const struct ph_encoder *encoder, uint32_t *words)
+/* Writes blanks, and what else rows say without a cell. */
+static void clear_rows(const struct ph_encoder *encoder, uint32_t *words, size_t num_rows)
 {
-    memset(words, 0, encoder->num_fixed_words * sizeof *words);
+    const size_t stride = encoder->num_fixed_words;
+    memset(words, 0, num_rows * stride * sizeof *words);
     for (size_t t = 0; t < encoder->num_tasks; t++)
-        words[t] = ph__word_from_float(NAN);
-    if (encoder->has_weight)
-        words[encoder->weight_word] = ph__word_from_float(1);
+        for (size_t i = 0; i < num_rows; i++)
+            words[i * stride + t] = ph__word_from_float(NAN);
+    for (size_t i = 0; encoder->has_weight && i < num_rows; i++)
+        words[i * stride + encoder->weight_word] = ph__word_from_float(1);
 }
 
 ph_status ph__row_begin_run(struct ph__row_encoder *row, struct ph__rows *rows, size_t num_rows)
@@ -143,8 +145,7 @@ ph_status ph__row_begin_run(struct ph__row_encoder *row, struct ph__rows *rows, 
     row->num_words = encoder->num_fixed_words;
     row->num_pieces = 0;
     row->lookups.count = 0;
-    for (size_t i = 0; i < num_rows; i++)
-        clear_row(encoder, ph__row_words(row) + i * encoder->num_fixed_words);
+    clear_rows(encoder, ph__row_words(row), num_rows);
     return PH_OK;
 }
 
@@ -176,12 +177,11 @@ ph_status ph__row_commit(struct ph__row_encoder *row)
         return ph__fit_row(row->fit, &row->lookups);
     PH_TRY(ph__row_look_up(row));
     PH_TRY(order_lists(row));
-    ph__rows_commit(row->rows, row->num_words);
+    ph__rows_commit(row->rows, 1, row->num_words);
     return PH_OK;
 }
 
 void ph__row_commit_run(struct ph__row_encoder *row, size_t num_rows)
 {
-    for (size_t i = 0; i < num_rows; i++)
-        ph__rows_commit(row->rows, row->num_words);
+    ph__rows_commit(row->rows, num_rows, row->num_words);
 }

@@ -24,10 +24,12 @@ ph_status ph__rows_reserve(struct ph__rows *rows, size_t num_rows, size_t num_wo
     return PH_OK;
 }
 
-void ph__rows_commit(struct ph__rows *rows, size_t num_words)
+void ph__rows_commit(struct ph__rows *rows, size_t num_rows, size_t num_words)
 {
-    rows->starts[rows->num_rows + 1] = rows->starts[rows->num_rows] + num_words;
-    rows->num_rows++;
+    size_t *starts = rows->starts + rows->num_rows;
+    for (size_t i = 0; i < num_rows; i++)
+        starts[i + 1] = starts[0] + (i + 1) * num_words;
+    rows->num_rows += num_rows;
 }
 
 ph_status ph__rows_append(struct ph__rows *rows, const struct ph__rows *from, size_t index)
@@ -36,7 +38,7 @@ ph_status ph__rows_append(struct ph__rows *rows, const struct ph__rows *from, si
     size_t start;
     PH_TRY(ph__rows_reserve(rows, 1, num_words, &start));
     memcpy(rows->words + start, from->words + from->starts[index], num_words * sizeof *rows->words);
-    ph__rows_commit(rows, num_words);
+    ph__rows_commit(rows, 1, num_words);
     return PH_OK;
 }
 

@@ -19,8 +19,8 @@ struct ph__rows {
 
 /* Makes room for num_rows more rows of up to num_words words each; *start_out is their first word. */
 ph_status ph__rows_reserve(struct ph__rows *rows, size_t num_rows, size_t num_words, size_t *start_out);
-/* Makes the next reserved row, of `num_words` words, one of the rows. */
-void ph__rows_commit(struct ph__rows *rows, size_t num_words);
+/* Makes reserved rows, of `num_words` words each, part of the rows. */
+void ph__rows_commit(struct ph__rows *rows, size_t num_rows, size_t num_words);
 
 /* Appends a copy of row `index` of `from`. */
 ph_status ph__rows_append(struct ph__rows *rows, const struct ph__rows *from, size_t index);
