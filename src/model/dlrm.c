@@ -1,6 +1,7 @@
 /* DLRM (Naumov et al., arXiv 1906.00091): a bottom perceptron turns the dense features into one more vector
  * of dimension D; the vectors interact, by all pairwise dot products ("dot") or side by side ("cat"); a top
- * perceptron computes the logits. Without dense features there is no bottom. */
+ * perceptron computes the logits. Without dense features there is no bottom, and the vector of a single id
+ * feature has nothing to interact with: it goes to the top as it is. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
@@ -10,7 +11,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 {
     ph_value bottom = ph__feature_bottom(builder, settings, features);      /* (B,D) */
     ph_value vectors = ph__feature_embeddings(builder, settings, features); /* (B,F,D) */
-    bool has_dot = vectors != 0 && settings->interaction == PH_INTERACTION_DOT;
+    bool has_pairs = vectors != 0 && (bottom != 0 || features->num_sparse > 1);
+    bool has_dot = has_pairs && settings->interaction == PH_INTERACTION_DOT;
     ph_value x = has_dot ? ph_dot_interaction(builder, bottom, vectors) /* (B, D + pairs) */
                          : ph__layer_beside(builder, bottom, ph__layer_flatten(builder, vectors));
     bool has_top = settings->num_top_units > 0;

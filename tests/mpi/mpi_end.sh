@@ -10,7 +10,7 @@ train 2 whole
 losses whole >"$work/whole.losses"
 
 launch 2 env LD_PRELOAD="$2/libendless_finalize.so" "$PH_BINARY_DIR/phloem" train "$work/job.yaml" --out "$work/endless" \
-    --quiet --set parallel.timeout_seconds=2
+    --quiet --set parallel.timeout_seconds=6
 [ "$status" -eq 6 ] || complain "a training whose MPI does not end ended with $status; wanted 6"
 [ "$(grep -c 'MPI did not shut down within parallel.timeout_seconds' "$work/stderr")" -eq 1 ] || complain 'wanted one line'
 losses endless | cmp -s - "$work/whole.losses" || complain 'its losses are others'

@@ -70,6 +70,13 @@ CHECK
 python3 -m venv --system-site-packages "$work/torch"
 "$work/torch/bin/pip" install -q --no-deps "$wheel"
 if "$work/torch/bin/python" -c 'import numpy, pyarrow' 2>log; then
+    env -u PYTHONPATH -u PHLOEM_LIBRARY -u PHLOEM_PROGRAM "$work/torch/bin/python" - <<'SAME' || fail 'Python trains something else'
+import json, phloem
+run = phloem.train("job.yaml", out="python", progress=False)
+bits = json.load(open("wheel1/summary.json"))["checkpoint_sha256"]
+assert run.summary["checkpoint_sha256"] == bits
+print(f"test_wheel: checkpoint_sha256 {bits[:16]}..., by the wheel's program and by Python")
+SAME
     status=0
     env -u PYTHONPATH -u PHLOEM_LIBRARY -u PHLOEM_PROGRAM \
         "$work/torch/bin/python" "$PH_SOURCE_DIR/tests/oracle/python_torch_check.py" || status=$?

@@ -95,6 +95,8 @@ static void dlrm_has_a_bottom_for_dense_features_and_a_top_for_the_interaction(v
     settings.interaction = PH_INTERACTION_DOT;
     assert_int_equal(weights_of(&settings, &with_dense), ROWS * D + bottom + perceptron(D + 3, 1));
     assert_int_equal(weights_of(&settings, &without), ROWS * D + perceptron(1, 1));
+    struct ph_model_features single = features_of(0, 1, 1);
+    assert_int_equal(weights_of(&settings, &single), single.sparse[0].num_rows * D + perceptron(D, 1));
     settings.interaction = PH_INTERACTION_CAT;
     assert_int_equal(weights_of(&settings, &with_dense), ROWS * D + bottom + perceptron((F + 1) * D, 1));
     assert_int_equal(weights_of(&settings, &without), ROWS * D + perceptron(F * D, 1));

@@ -110,7 +110,7 @@ static void weights_that_cannot_be_what_they_say_are_refused(void **state)
     ph__model_config_fini(&config);
 }
 
-/* A product of pairs wants two vectors, and the encoder gives one. */
+/* The model asks for a feature that the encoder does not give. */
 static void models_that_the_encoder_does_not_allow_are_refused(void **state)
 {
     (void)state;
@@ -123,10 +123,11 @@ static void models_that_the_encoder_does_not_allow_are_refused(void **state)
         write_rows("one.csv"));
     const char *folder = make_folder("one", text);
     assert_ok(ph__model_config_read(&config, folder));
-    save_weights_as(&config.model.settings, folder, "model.kind=dlrm\n");
+    save_weights_as(&config.model.settings, folder,
+        "model.kind=din\nmodel.din.targets=user\nmodel.din.histories=visited\n");
     remove_config(folder);
-    assert_fails(
-        ph_session_open(folder, NULL, &session), PH_ERROR_CHECKPOINT, "model.safetensors: dot_interaction: ");
+    assert_fails(ph_session_open(folder, NULL, &session), PH_ERROR_CHECKPOINT, "visited");
+    assert_fails(ph_session_open(folder, NULL, &session), PH_ERROR_CHECKPOINT, "model.safetensors: ");
     ph__model_config_fini(&config);
 }
 
