@@ -73,7 +73,7 @@ static void ids_give_the_rows_of_their_vocabulary(void **state)
     (void)state;
     struct ph_session *session = open_session(PH_ROWS_FP32);
     const struct ph_cell cells[] = {
-        text_cell("u0"), text_cell("u5"), text_cell("u10"), text_cell("stranger"), {PH_CELL_BLANK}};
+        text_cell("u0"), text_cell("u5"), text_cell("u10"), text_cell("stranger"), {.kind = PH_CELL_BLANK}};
     static const size_t rows[] = {1, 2, 3, 0, 0};
     float vectors[5][6];
     assert_ok(ph_session_embed(session, "user", 5, cells, vectors[0]));
@@ -92,7 +92,7 @@ static void lists_take_one_id_or_none(void **state)
     struct ph_session *session = open_session(PH_ROWS_FP32);
     const int64_t ids[] = {5, 6};
     const struct ph_cell cells[] = {text_cell("5"), integer_cell(5),
-        {.kind = PH_CELL_INTEGERS, .integers = ids, .count = 1}, {PH_CELL_BLANK}, integer_cell(1000)};
+        {.kind = PH_CELL_INTEGERS, .integers = ids, .count = 1}, {.kind = PH_CELL_BLANK}, integer_cell(1000)};
     static const float zeros[6];
     float vectors[5][6];
     assert_ok(ph_session_embed(session, "seen", 5, cells, vectors[0]));
