@@ -82,6 +82,18 @@ static inline struct arrow_pair slice(const struct rows *rows, int64_t first, in
     return batch;
 }
 
+/* All rows in memory, in batches of BATCH_ROWS. */
+static inline struct ph_dataset *rows_dataset(const struct rows *rows)
+{
+    struct ph_dataset *dataset = NULL;
+    assert_ok(ph_dataset_create(&dataset));
+    for (int64_t first = 0; first < NUM_ROWS; first += BATCH_ROWS) {
+        struct arrow_pair batch = slice(rows, first, BATCH_ROWS);
+        assert_ok(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema));
+    }
+    return dataset;
+}
+
 /* The fields in the order of the file, so that both ways name the features alike. */
 static inline void init_fields(struct fixture *fixture, const char *train)
 {

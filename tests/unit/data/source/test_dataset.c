@@ -68,17 +68,6 @@ static void only_a_struct_is_a_batch(void **state)
 
 /* ---- the same as text ---- */
 
-static struct ph_dataset *make_dataset(const struct rows *rows)
-{
-    struct ph_dataset *dataset = NULL;
-    assert_ok(ph_dataset_create(&dataset));
-    for (int64_t first = 0; first < NUM_ROWS; first += BATCH_ROWS) {
-        struct arrow_pair batch = slice(rows, first, BATCH_ROWS);
-        assert_ok(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema));
-    }
-    return dataset;
-}
-
 /* An encoder made of CSV reads the dataset, whatever order its columns have. */
 static void a_dataset_and_text_give_the_same_batches(void **state)
 {
@@ -89,7 +78,7 @@ static void a_dataset_and_text_give_the_same_batches(void **state)
     fixture.fields[5] = fixture.fields[6]; /* the file has no day */
     fixture.settings.fields.count--;
     struct ph_encoder *encoder = fixture_encoder(&fixture);
-    struct ph_dataset *dataset = make_dataset(&rows);
+    struct ph_dataset *dataset = rows_dataset(&rows);
     for (int variant = 0; variant < 4; variant++) {
         struct ph_batches *batches = NULL;
         const struct ph_batches_options options = {.size = sizeof options,
@@ -114,7 +103,7 @@ static void a_dataset_and_text_teach_the_same(void **state)
     static struct rows rows;
     struct fixture fixture;
     init_fields(&fixture, write_rows(&rows));
-    struct ph_dataset *dataset = make_dataset(&rows);
+    struct ph_dataset *dataset = rows_dataset(&rows);
     struct ph_encoder *learnt = NULL;
     fixture.settings.paths.train = NULL;
     fixture.settings.format = PH_DATA_ARROW;
@@ -142,7 +131,7 @@ static void a_pass_goes_on_where_it_was_left(void **state)
     fixture.fields[5] = fixture.fields[6];
     fixture.settings.fields.count--;
     struct ph_encoder *encoder = fixture_encoder(&fixture);
-    struct ph_dataset *dataset = make_dataset(&rows);
+    struct ph_dataset *dataset = rows_dataset(&rows);
     for (int is_shuffled = 0; is_shuffled <= 1; is_shuffled++) {
         struct ph_batches *whole = NULL, *rest = NULL;
         struct ph_position position;
@@ -171,7 +160,7 @@ static void a_wanted_column_of_an_unread_type_is_named(void **state)
     struct fixture fixture;
     struct ph_encoder *encoder = NULL;
     write_rows(&rows);
-    struct ph_dataset *dataset = make_dataset(&rows);
+    struct ph_dataset *dataset = rows_dataset(&rows);
     fixture_init(&fixture, NULL);
     fixture.settings.format = PH_DATA_ARROW;
     fixture_field(&fixture, "click", PH_FIELD_LABEL);

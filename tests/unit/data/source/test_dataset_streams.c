@@ -29,17 +29,6 @@ static struct arrow_pair even_batch(const struct arrow_streams *streams, int num
     return slice(streams->context, number * BATCH_ROWS, BATCH_ROWS);
 }
 
-static struct ph_dataset *in_memory(const struct rows *rows)
-{
-    struct ph_dataset *dataset = NULL;
-    assert_ok(ph_dataset_create(&dataset));
-    for (int64_t first = 0; first < NUM_ROWS; first += BATCH_ROWS) {
-        struct arrow_pair batch = slice(rows, first, BATCH_ROWS);
-        assert_ok(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema));
-    }
-    return dataset;
-}
-
 /* Fields of the rows without the column of an unread type. */
 static void init_read_fields(struct fixture *fixture)
 {
@@ -70,7 +59,7 @@ static void streams_teach_what_the_same_rows_in_memory_teach(void **state)
     static struct rows rows;
     write_rows(&rows);
     struct arrow_streams streams = {.make = uneven_batch, .context = &rows, .num_batches = NUM_CUTS};
-    struct ph_dataset *memory = in_memory(&rows), *streamed = arrow_streams_dataset(&streams, NULL);
+    struct ph_dataset *memory = rows_dataset(&rows), *streamed = arrow_streams_dataset(&streams, NULL);
     struct ph_encoder *wanted = learn(memory), *learnt = learn(streamed);
     assert_int_equal(learnt->num_training_rows, NUM_ROWS);
     assert_int_equal(ph_dataset_num_rows(streamed), 0);
@@ -91,7 +80,7 @@ static void streams_give_the_batches_of_the_same_rows_in_memory(void **state)
     static struct rows rows;
     write_rows(&rows);
     struct arrow_streams streams = {.make = uneven_batch, .context = &rows, .num_batches = NUM_CUTS};
-    struct ph_dataset *memory = in_memory(&rows), *streamed = arrow_streams_dataset(&streams, NULL);
+    struct ph_dataset *memory = rows_dataset(&rows), *streamed = arrow_streams_dataset(&streams, NULL);
     struct ph_encoder *encoder = learn(memory);
     for (int variant = 0; variant < 16; variant++) {
         const struct ph_batches_options options = {.size = sizeof options,
