@@ -57,8 +57,8 @@ static void close_comm(const struct cli_ranks *ranks, struct ph_comm *comm, ph_s
     else if (speaks)
         snprintf(line, sizeof line, "phloem: error: %s\n", ph_error_text());
     fflush(stdout); /* a failure is reported at the program's end */
-    /* The rank that speaks ends first: when a rank fails, MPICH's launcher ends the others and loses what they
-     * have just written. */
+    /* The rank that speaks ends first: when a rank fails, MPICH's launcher ends the others, and what they
+     * have just written is lost. */
     const double seconds = ranks->parallel->timeout_seconds + (speaks ? 0 : 1);
     begin_deadline(seconds, status == PH_OK ? PH_ERROR_PEER : status, line);
     ph_comm_destroy(comm);
