@@ -35,11 +35,11 @@ enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 
 void ph__onnx_model_fini(struct ph__onnx_model *model)
 {
-    ph__protobuf_fini(&model->nodes);
-    ph__protobuf_fini(&model->tail);
-    ph__protobuf_fini(&model->metadata);
-    ph__protobuf_fini(&model->node);
-    ph__protobuf_fini(&model->nested);
+    ph__buffer_fini(&model->nodes);
+    ph__buffer_fini(&model->tail);
+    ph__buffer_fini(&model->metadata);
+    ph__buffer_fini(&model->node);
+    ph__buffer_fini(&model->nested);
     free(model->tensors);
     ph__arena_fini(&model->arena);
     *model = (struct ph__onnx_model){0};
@@ -81,7 +81,7 @@ const char *ph__onnx_model_text(struct ph__onnx_model *model, const char *format
     return text;
 }
 
-static void write_attribute(struct ph__protobuf *message, const struct ph__onnx_attribute *attribute)
+static void write_attribute(struct ph__buffer *message, const struct ph__onnx_attribute *attribute)
 {
     ph__protobuf_text(message, ATTRIBUTE_NAME, attribute->name);
     switch (attribute->kind) {
@@ -155,9 +155,9 @@ const char *ph__onnx_model_real(struct ph__onnx_model *model, const char *name, 
 
 /* Writes TypeProto { Tensor { elem_type, TensorShapeProto { dim … } } }, from the inside out. */
 static void write_type(
-    struct ph__protobuf *message, enum ph__onnx_type type, size_t num_dims, const struct ph__onnx_dim *dims)
+    struct ph__buffer *message, enum ph__onnx_type type, size_t num_dims, const struct ph__onnx_dim *dims)
 {
-    struct ph__protobuf dim = {0}, shape = {0}, tensor = {0};
+    struct ph__buffer dim = {0}, shape = {0}, tensor = {0};
     for (size_t i = 0; i < num_dims; i++) {
         if (dims[i].symbol != NULL)
             ph__protobuf_text(&dim, DIM_PARAM, dims[i].symbol);
@@ -168,9 +168,9 @@ static void write_type(
     ph__protobuf_integer(&tensor, TENSOR_TYPE_ELEMENT, (uint64_t)type);
     ph__protobuf_message(&tensor, TENSOR_TYPE_SHAPE, &shape);
     ph__protobuf_message(message, TYPE_TENSOR, &tensor);
-    ph__protobuf_fini(&dim);
-    ph__protobuf_fini(&shape);
-    ph__protobuf_fini(&tensor);
+    ph__buffer_fini(&dim);
+    ph__buffer_fini(&shape);
+    ph__buffer_fini(&tensor);
 }
 
 static void add_value(struct ph__onnx_model *model, uint32_t field, const char *name, enum ph__onnx_type type,
@@ -211,7 +211,7 @@ static uint64_t data_bytes(const struct ph__onnx_tensor *tensor)
 
 /* Bytes of an initializer before its data: its frame in the graph, and its fields. */
 struct tensor_head {
-    struct ph__protobuf frame, fields;
+    struct ph__buffer frame, fields;
 };
 
 static void fill_tensor_head(struct tensor_head *head, const struct ph__onnx_tensor *tensor)
@@ -228,8 +228,8 @@ static void fill_tensor_head(struct tensor_head *head, const struct ph__onnx_ten
 
 static void tensor_head_fini(struct tensor_head *head)
 {
-    ph__protobuf_fini(&head->frame);
-    ph__protobuf_fini(&head->fields);
+    ph__buffer_fini(&head->frame);
+    ph__buffer_fini(&head->fields);
 }
 
 static uint64_t tensors_bytes(const struct ph__onnx_model *model, struct tensor_head *head)
@@ -243,7 +243,7 @@ static uint64_t tensors_bytes(const struct ph__onnx_model *model, struct tensor_
 }
 
 /* Writes the fields of the model; those of its graph follow, so the graph is the last. */
-static void write_model_head(struct ph__onnx_model *model, uint64_t graph_bytes, struct ph__protobuf *head)
+static void write_model_head(struct ph__onnx_model *model, uint64_t graph_bytes, struct ph__buffer *head)
 {
     ph__protobuf_integer(head, MODEL_IR_VERSION, IR_VERSION);
     ph__protobuf_text(head, MODEL_PRODUCER_NAME, "phloem");
@@ -255,12 +255,12 @@ static void write_model_head(struct ph__onnx_model *model, uint64_t graph_bytes,
     ph__protobuf_encoded(head, &model->nodes);
 }
 
-static ph_status write_message(struct ph__atomic_file *file, const struct ph__protobuf *message)
+static ph_status write_message(struct ph__atomic_file *file, const struct ph__buffer *message)
 {
     return ph__atomic_file_write(file, message->bytes, message->size);
 }
 
-static ph_status write_parts(const struct ph__onnx_model *model, const struct ph__protobuf *model_head,
+static ph_status write_parts(const struct ph__onnx_model *model, const struct ph__buffer *model_head,
     struct tensor_head *head, struct ph__atomic_file *file)
 {
     PH_TRY(write_message(file, model_head));
@@ -273,7 +273,7 @@ static ph_status write_parts(const struct ph__onnx_model *model, const struct ph
     return write_message(file, &model->tail);
 }
 
-static ph_status write_file(const struct ph__onnx_model *model, const struct ph__protobuf *model_head,
+static ph_status write_file(const struct ph__onnx_model *model, const struct ph__buffer *model_head,
     struct tensor_head *head, const char *path)
 {
     struct ph__atomic_file file;
@@ -288,7 +288,7 @@ static ph_status write_file(const struct ph__onnx_model *model, const struct ph_
 ph_status ph__onnx_model_write(struct ph__onnx_model *model, const char *graph_name, const char *path)
 {
     struct tensor_head head = {0};
-    struct ph__protobuf model_head = {0};
+    struct ph__buffer model_head = {0};
     ph__protobuf_text(&model->tail, GRAPH_NAME, graph_name);
     const uint64_t graph_bytes = model->nodes.size + tensors_bytes(model, &head) + model->tail.size;
     write_model_head(model, graph_bytes, &model_head);
@@ -304,6 +304,6 @@ ph_status ph__onnx_model_write(struct ph__onnx_model *model, const char *graph_n
     else if (model->status == PH_OK)
         model->status = write_file(model, &model_head, &head, path);
     tensor_head_fini(&head);
-    ph__protobuf_fini(&model_head);
+    ph__buffer_fini(&model_head);
     return model->status;
 }

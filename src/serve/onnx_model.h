@@ -49,10 +49,10 @@ struct ph__onnx_dim {
 struct ph__onnx_model { /* zero-initialised is empty */
     struct ph__arena arena;
     ph_status status;                 /* the first error; its text is recorded */
-    struct ph__protobuf nodes;        /* fields of the graph: its nodes */
-    struct ph__protobuf tail;         /* fields of the graph: its inputs and outputs */
-    struct ph__protobuf metadata;     /* fields of the model */
-    struct ph__protobuf node, nested; /* messages being written: empty between calls */
+    struct ph__buffer nodes;        /* fields of the graph: its nodes */
+    struct ph__buffer tail;         /* fields of the graph: its inputs and outputs */
+    struct ph__buffer metadata;     /* fields of the model */
+    struct ph__buffer node, nested; /* messages being written: empty between calls */
     struct ph__onnx_tensor *tensors;
     size_t num_tensors, tensors_capacity;
 };

@@ -92,6 +92,24 @@ char *ph__arena_printf(struct ph__arena *arena, const char *format, ...)
     return text;
 }
 
+/* Grows the kept block to all that was used, so that the same allocations fit into it next time. */
+void ph__arena_reset(struct ph__arena *arena)
+{
+    struct ph__arena_block *block = arena->blocks;
+    size_t used = 0;
+    if (block == NULL)
+        return;
+    if (block->next == NULL) {
+        memset(block->data, 0, block->used);
+        block->used = 0;
+        return;
+    }
+    for (; block != NULL; block = block->next)
+        used += block->used;
+    ph__arena_fini(arena);
+    arena->blocks = block_create(used);
+}
+
 void ph__arena_fini(struct ph__arena *arena)
 {
     struct ph__arena_block *block = arena->blocks;

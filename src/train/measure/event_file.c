@@ -59,7 +59,7 @@ static uint64_t get_little_endian(const unsigned char *bytes, size_t num_bytes)
 static ph_status write_event(struct ph__event_file *file)
 {
     unsigned char header[HEADER_BYTES], footer[FOOTER_BYTES];
-    struct ph__protobuf *event = &file->event;
+    struct ph__buffer *event = &file->event;
     if (event->has_failed)
         return ph__out_of_memory("%s: an event", file->path);
     put_little_endian(event->size, 8, header);
@@ -138,9 +138,9 @@ void ph__event_file_close(struct ph__event_file *file)
 {
     if (file->file != NULL)
         fclose(file->file);
-    ph__protobuf_fini(&file->event);
-    ph__protobuf_fini(&file->summary);
-    ph__protobuf_fini(&file->value);
+    ph__buffer_fini(&file->event);
+    ph__buffer_fini(&file->summary);
+    ph__buffer_fini(&file->value);
     *file = (struct ph__event_file){0};
 }
 

@@ -15,7 +15,7 @@
 struct ph__event_file { /* zero-initialised: no file; writing does nothing */
     FILE *file;
     char path[1152];
-    struct ph__protobuf event, summary, value; /* messages being written; empty between calls */
+    struct ph__buffer event, summary, value; /* messages being written; empty between calls */
 };
 
 struct ph__scalar {

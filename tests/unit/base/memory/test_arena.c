@@ -65,6 +65,29 @@ static void nothing_can_be_asked_for_and_freed(void **state)
     assert_null(arena.blocks);
 }
 
+static void a_reset_arena_gives_zeroed_memory_again_from_one_block(void **state)
+{
+    (void)state;
+    struct ph__arena arena = {0};
+    unsigned char *memory = NULL;
+    ph__arena_reset(&arena);
+    for (size_t round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 5; i++) {
+            memory = ph__arena_alloc(&arena, 20000);
+            assert_non_null(memory);
+            for (size_t byte = 0; byte < 20000; byte++)
+                assert_int_equal(memory[byte], 0);
+            memset(memory, 0xff, 20000);
+        }
+        ph__arena_reset(&arena);
+    }
+    struct ph__arena_block *block = arena.blocks;
+    for (size_t i = 0; i < 5; i++)
+        assert_non_null(ph__arena_alloc(&arena, 20000));
+    assert_ptr_equal(arena.blocks, block);
+    ph__arena_fini(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -73,6 +96,7 @@ int main(void)
         cmocka_unit_test(requests_that_overflow_fail_with_a_record),
         cmocka_unit_test(texts_are_copied_and_formatted),
         cmocka_unit_test(nothing_can_be_asked_for_and_freed),
+        cmocka_unit_test(a_reset_arena_gives_zeroed_memory_again_from_one_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
