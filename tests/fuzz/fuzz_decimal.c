@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/number.h"
 #include "data/encode/cell_text.h"
 #include "support/fuzz_support.h"
 

@@ -80,6 +80,15 @@ const char *ph__number_format(double number, char text[PH_NUMBER_TEXT_BYTES])
     return text;
 }
 
+size_t ph__real_write(double number, int num_digits, char text[PH_NUMBER_TEXT_BYTES])
+{
+    const int length = snprintf(text, PH_NUMBER_TEXT_BYTES, "%.*g", num_digits, number);
+    char *comma = text + strspn(text, "+-.0123456789einfa");
+    if (*comma != '\0')
+        *comma = '.';
+    return (size_t)length;
+}
+
 const char *ph__bytes_text(uint64_t bytes, char text[PH_NUMBER_TEXT_BYTES])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -91,6 +100,115 @@ const char *ph__bytes_text(uint64_t bytes, char text[PH_NUMBER_TEXT_BYTES])
     }
     snprintf(text, PH_NUMBER_TEXT_BYTES, unit == 0 ? "%.0f %s" : "%.1f %s", amount, units[unit]);
     return text;
+}
+
+/* ---- decimal numbers, fast ---- */
+
+/* A decimal number while it is read: mantissa * 10^exponent. */
+struct decimal {
+    uint64_t mantissa;
+    int64_t exponent;
+};
+
+#define FULL_MANTISSA ((UINT64_MAX - 9) / 10) /* room for one more digit of any value */
+
+/* Appends the digits at *text; each moves the exponent by `step` (-1 after the point). A mantissa of 19 or 20
+ * digits is full: further digits only change the exponent. A mantissa of any size is rounded as a cast to
+ * double rounds it. Returns the number of digits. */
+static size_t read_digits(const char **text, const char *end, int step, struct decimal *decimal)
+{
+    const char *at = *text;
+    for (; at < end && (unsigned)(*at - '0') < 10; at++) {
+        if (decimal->mantissa <= FULL_MANTISSA) {
+            decimal->mantissa = decimal->mantissa * 10 + (uint64_t)(*at - '0');
+            decimal->exponent += step;
+        } else {
+            decimal->exponent += step + 1;
+        }
+    }
+    size_t num_digits = (size_t)(at - *text);
+    *text = at;
+    return num_digits;
+}
+
+static bool read_exponent(const char *text, const char *end, int64_t *exponent)
+{
+    bool is_negative = text < end && *text == '-';
+    if (text < end && (*text == '-' || *text == '+'))
+        text++;
+    if (text == end)
+        return false;
+    int64_t value = 0;
+    for (; text < end; text++) {
+        if ((unsigned)(*text - '0') >= 10)
+            return false;
+        if (value < 100000)
+            value = value * 10 + (*text - '0');
+    }
+    *exponent += is_negative ? -value : value;
+    return true;
+}
+
+/* Returns mantissa * 10^exponent. Powers up to 10^22 are exact in double, so one operation rounds once. */
+static double scale(uint64_t mantissa, int64_t exponent)
+{
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13,
+        1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (mantissa == 0)
+        return 0;
+    if (mantissa < ((uint64_t)1 << 53) && exponent >= -22 && exponent <= 22)
+        return exponent < 0 ? (double)mantissa / powers[-exponent] : (double)mantissa * powers[exponent];
+    long double value = (long double)mantissa;
+    if (exponent > 400)
+        return HUGE_VAL;
+    if (exponent < -400)
+        return 0;
+    for (; exponent >= 22; exponent -= 22)
+        value *= 1e22L;
+    for (; exponent <= -22; exponent += 22)
+        value /= 1e22L;
+    return (double)(exponent < 0 ? value / powers[-exponent] : value * powers[exponent]);
+}
+
+/* Parses up to nine digits and nothing else, as most counts are. */
+static bool parse_count(const char *text, size_t length, double *number_out)
+{
+    uint32_t number = 0;
+    if (length == 0 || length > 9)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned)(text[i] - '0');
+        if (digit >= 10)
+            return false;
+        number = number * 10 + digit;
+    }
+    *number_out = number;
+    return true;
+}
+
+bool ph__decimal_parse(const char *text, size_t length, double *number_out)
+{
+    if (parse_count(text, length, number_out))
+        return true;
+    const char *end = text + length;
+    bool is_negative = text < end && *text == '-';
+    if (text < end && (*text == '-' || *text == '+'))
+        text++;
+    struct decimal decimal = {0, 0};
+    size_t num_digits = read_digits(&text, end, 0, &decimal);
+    if (text < end && *text == '.') {
+        text++;
+        num_digits += read_digits(&text, end, -1, &decimal);
+    }
+    if (num_digits == 0)
+        return false;
+    if (text < end && ((*text != 'e' && *text != 'E') || !read_exponent(text + 1, end, &decimal.exponent)))
+        return false;
+    double number = scale(decimal.mantissa, decimal.exponent);
+    if (!isfinite(number))
+        return false;
+    *number_out = is_negative ? -number : number;
+    return true;
 }
 
 /* ---- dates ---- */

@@ -12,14 +12,25 @@
 bool ph__number_parse(const char *text, double *number_out);
 bool ph__integer_parse(const char *text, int64_t *integer_out);
 
+/* Parses, fast and independently of the locale, [+-]digits[.digits][(e|E)[+-]digits], with at least one digit before or after the point. Returns
+ * false for anything else and for a magnitude beyond double ("nan" and "inf" included). Exact for up to 15
+ * digits and exponents to 22, else within one unit in the last place of double. */
+bool ph__decimal_parse(const char *text, size_t length, double *number_out);
+
 #define PH_INTEGER_TEXT_BYTES 22 /* a sign, 20 digits and the NUL */
 
 /* Write an integer in decimal, NUL-terminated, as "%d" does, at a tenth of the time. Return the length. */
 size_t ph__integer_write(int64_t integer, char text[PH_INTEGER_TEXT_BYTES]);
 size_t ph__unsigned_write(uint64_t integer, char text[PH_INTEGER_TEXT_BYTES]);
 
-/* Writes the shortest decimal text that reads back as the same double; `number` is finite. Returns `text`. */
+/* Writes a finite number with so many significant digits, with a point in any locale. Returns the length. A
+ * float reads back to the same bits with 9 digits, a double with 17. */
+#define PH_FLOAT_DIGITS 9
+#define PH_DOUBLE_DIGITS 17
 #define PH_NUMBER_TEXT_BYTES 32
+size_t ph__real_write(double number, int num_digits, char text[PH_NUMBER_TEXT_BYTES]);
+
+/* Writes the shortest decimal text that reads back as the same double; `number` is finite. Returns `text`. */
 const char *ph__number_format(double number, char text[PH_NUMBER_TEXT_BYTES]);
 
 /* Writes a size, such as "3.2 GiB". Returns `text`. */

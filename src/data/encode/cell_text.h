@@ -1,5 +1,4 @@
-/* Reads the text of a cell: decimal numbers, strict, fast and independent of the locale; raw ids; and the
- * hour and the day of the week of written times. Used by row_cells.c and schema_fields.c; any number of
+/* Reads the text of a cell: raw ids, and the hour and the day of the week of written times. Used by row_cells.c and schema_fields.c; any number of
  * threads. */
 #ifndef PH_DATA_CELL_TEXT_H
 #define PH_DATA_CELL_TEXT_H
@@ -9,11 +8,6 @@
 #include <stdint.h>
 
 #include "data/data_options.h"
-
-/* Parses [+-]digits[.digits][(e|E)[+-]digits], with at least one digit before or after the point. Returns
- * false for anything else and for a magnitude beyond double ("nan" and "inf" included). Exact for up to 15
- * digits and exponents to 22, else within one unit in the last place of double. */
-bool ph__decimal_parse(const char *text, size_t length, double *number_out);
 
 /* Parses one to eighteen digits without a sign; returns false for anything else. */
 bool ph__decimal_parse_id(const char *text, size_t length, uint64_t *number_out);

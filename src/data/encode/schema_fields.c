@@ -4,6 +4,7 @@
 
 #include "base/memory/memory.h"
 #include "base/text/name_index.h"
+#include "base/text/number.h"
 #include "data/encode/cell_text.h"
 #include "data/encode/encoder.h"
 #include "data/encode/schema.h"

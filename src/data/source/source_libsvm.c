@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "base/text/number.h"
 #include "data/encode/cell_text.h"
 #include "data/source/line_file.h"
 
