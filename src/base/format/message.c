@@ -1,0 +1,74 @@
+#include "base/format/message.h"
+
+#include <string.h>
+
+#include "base/format/message_fields.h"
+
+static const size_t sizes[PH_FIELD_TYPE_COUNT] = {
+    [PH_FIELD_TYPE_BOOL] = sizeof(bool),
+    [PH_FIELD_TYPE_INT64] = sizeof(int64_t),
+    [PH_FIELD_TYPE_UINT64] = sizeof(uint64_t),
+    [PH_FIELD_TYPE_FLOAT] = sizeof(float),
+    [PH_FIELD_TYPE_DOUBLE] = sizeof(double),
+    [PH_FIELD_TYPE_TEXT] = sizeof(struct ph__bytes),
+    [PH_FIELD_TYPE_BYTES] = sizeof(struct ph__bytes),
+    [PH_FIELD_TYPE_JSON] = sizeof(struct ph__bytes),
+    [PH_FIELD_TYPE_WORD] = sizeof(int64_t),
+};
+
+size_t ph__field_item_bytes(const struct ph__field *field)
+{
+    return field->type == PH_FIELD_TYPE_NESTED ? field->message->size : sizes[field->type];
+}
+
+/* The capacity is the least power of two, from four on, that holds the items. */
+void *ph__list_add(struct ph__list *list, size_t item_bytes, struct ph__arena *arena)
+{
+    const size_t count = list->count;
+    if (count == 0 || (count >= 4 && (count & (count - 1)) == 0)) {
+        void *items = ph__arena_alloc_array(arena, count == 0 ? 4 : 2 * count, item_bytes);
+        if (items == NULL)
+            return NULL;
+        if (count > 0)
+            memcpy(items, list->items, count * item_bytes);
+        list->items = items;
+    }
+    list->count++;
+    return (char *)list->items + count * item_bytes;
+}
+
+bool ph__field_is_zero(const struct ph__field *field, const void *member)
+{
+    if (field->form != PH_FIELD_FORM_ONE)
+        return ((const struct ph__list *)member)->count == 0;
+    switch (field->type) {
+    case PH_FIELD_TYPE_BOOL:
+        return !*(const bool *)member;
+    case PH_FIELD_TYPE_INT64:
+    case PH_FIELD_TYPE_UINT64:
+    case PH_FIELD_TYPE_WORD:
+        return *(const uint64_t *)member == 0;
+    case PH_FIELD_TYPE_FLOAT:
+        return *(const uint32_t *)member == 0;
+    case PH_FIELD_TYPE_DOUBLE:
+        return *(const uint64_t *)member == 0;
+    case PH_FIELD_TYPE_TEXT:
+    case PH_FIELD_TYPE_BYTES:
+    case PH_FIELD_TYPE_JSON:
+        return ((const struct ph__bytes *)member)->size == 0;
+    case PH_FIELD_TYPE_NESTED:
+    case PH_FIELD_TYPE_COUNT:
+        break;
+    }
+    return ph__message_is_zero(field->message, member);
+}
+
+bool ph__message_is_zero(const struct ph__message *message, const void *from)
+{
+    if (message->is_choice)
+        return *ph__message_choice(message, (void *)from) == 0;
+    for (size_t i = 0; i < message->num_fields; i++)
+        if (!ph__field_is_zero(&message->fields[i], (const char *)from + message->fields[i].offset))
+            return false;
+    return true;
+}
