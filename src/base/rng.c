@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #define TWO_PI 6.283185307179586476925286766559
 
@@ -16,12 +17,17 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-uint64_t ph__hash_name(const char *name)
+uint64_t ph__hash_bytes(const void *bytes, size_t size)
 {
     uint64_t hash = 0xCBF29CE484222325u;
-    for (const unsigned char *at = (const unsigned char *)name; *at != '\0'; at++)
-        hash = (hash ^ *at) * 0x100000001B3u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001B3u;
     return mix(hash);
+}
+
+uint64_t ph__hash_name(const char *name)
+{
+    return ph__hash_bytes(name, strlen(name));
 }
 
 struct ph__rng_philox ph__rng_philox(const struct ph__rng_key *key)

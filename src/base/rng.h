@@ -25,6 +25,7 @@ struct ph__rng_block {
 };
 
 uint64_t ph__hash_name(const char *name); /* FNV-1a 64, then mixed */
+uint64_t ph__hash_bytes(const void *bytes, size_t size);
 
 /* ---- the generator ---- */
 

@@ -61,6 +61,11 @@ struct ph__lines { /* zero-initialised is of kind NONE */
 ph_status ph__lines_init(const struct ph_encoder *encoder, struct ph__lines *lines);
 void ph__lines_fini(struct ph__lines *lines); /* also after a failed init */
 
+/* Encodes a row of one line, with or without labels, behind those in the context. PH_ERROR_DATA without a
+ * place. */
+ph_status ph__lines_encode(
+    const struct ph__lines *lines, struct ph__context *context, const char *text, size_t size);
+
 struct ph_session {
     size_t max_batch;
     struct ph__model_config config;

@@ -87,25 +87,40 @@ static ph_status copy_line(struct ph__context *context, const char *line, size_t
     return PH_OK;
 }
 
-static ph_status encode_cells(struct text_request *request, struct ph__context *context, size_t length)
+/* Encodes cells in *layout; NULL: the line itself tells whether it has labels, and *layout is set. */
+static ph_status encode_cells(const struct ph__lines *lines, const struct ph__delimited **layout,
+    struct ph__context *context, size_t length)
 {
-    const struct ph__lines *lines = request->lines;
-    if (request->delimited == NULL) {
+    if (*layout == NULL) {
         const size_t num_cells = ph__delimited_count(context->encoder, context->line);
-        request->delimited = num_cells == lines->unlabelled.num_cells ? &lines->unlabelled : &lines->labelled;
+        *layout = num_cells == lines->unlabelled.num_cells ? &lines->unlabelled : &lines->labelled;
     }
-    return ph__delimited_encode(request->delimited, &context->row, context->line, length);
+    return ph__delimited_encode(*layout, &context->row, context->line, length);
 }
 
-static ph_status encode_line(
-    struct text_request *request, struct ph__context *context, const char *line, size_t length)
+static ph_status encode_line(const struct ph__lines *lines, const struct ph__delimited **layout,
+    struct ph__context *context, const char *line, size_t length)
 {
     PH_TRY(copy_line(context, line, length));
     PH_TRY(ph__row_begin(&context->row, &context->rows));
-    PH_TRY(request->lines->kind == PH_LINES_LIBSVM
-               ? ph__libsvm_encode(&request->lines->libsvm, &context->row, context->line, true)
-               : encode_cells(request, context, length));
+    PH_TRY(lines->kind == PH_LINES_LIBSVM
+               ? ph__libsvm_encode(&lines->libsvm, &context->row, context->line, true)
+               : encode_cells(lines, layout, context, length));
     return ph__row_commit(&context->row);
+}
+
+ph_status ph__lines_encode(
+    const struct ph__lines *lines, struct ph__context *context, const char *text, size_t size)
+{
+    const struct ph__delimited *layout = NULL;
+    const char *next = text, *line;
+    size_t length = 0;
+    line = next_line(&next, text + size, &length);
+    if (line == NULL || !is_row(lines, line, length))
+        return ph_fail(PH_ERROR_DATA, "the text is no row: it is empty or a comment");
+    if (next != text + size)
+        return ph_fail(PH_ERROR_DATA, "the text has more than one line");
+    return encode_line(lines, &layout, context, line, length);
 }
 
 static ph_status encode_text(struct ph__request *base, struct ph__context *context, size_t row)
@@ -121,7 +136,7 @@ static ph_status encode_text(struct ph__request *base, struct ph__context *conte
         line = next_line(&request->next, request->end, &length);
         request->line_number++;
     } while (line != NULL && !is_row(request->lines, line, length));
-    ph_status status = encode_line(request, context, line, length);
+    ph_status status = encode_line(request->lines, &request->delimited, context, line, length);
     return status == PH_OK ? PH_OK : ph_fail(status, "line %zu: %s", request->line_number, ph_error_text());
 }
 

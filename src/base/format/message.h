@@ -44,6 +44,9 @@ struct ph__list {
     size_t count;
 };
 
+/* Returns a zeroed item at the list's end, or NULL without memory. Only for lists that grow by this alone. */
+void *ph__list_add(struct ph__list *list, size_t item_bytes, struct ph__arena *arena);
+
 struct ph__message;
 
 struct ph__field {
@@ -68,7 +71,7 @@ struct ph__message {
     size_t choice;
 };
 
-#define PH_FIELDS(array) (array), sizeof(array) / sizeof *(array)
+#define PH_MESSAGE_FIELDS(array) .fields = (array), .num_fields = sizeof(array) / sizeof *(array)
 
 /* Read a message into its struct. PH_ERROR_DATA says what is wrong and where; PH_ERROR_MEMORY. */
 ph_status ph__message_from_protobuf(const struct ph__message *message, const void *bytes, size_t size,

@@ -9,9 +9,6 @@
 /* Returns the bytes of the field's value, or of an item of its list. */
 size_t ph__field_item_bytes(const struct ph__field *field);
 
-/* Returns a zeroed item at the list's end, or NULL without memory. Only for lists that grow by this alone. */
-void *ph__list_add(struct ph__list *list, size_t item_bytes, struct ph__arena *arena);
-
 /* Tell whether a member is zero or empty, and whether all members are. */
 bool ph__field_is_zero(const struct ph__field *field, const void *member);
 bool ph__message_is_zero(const struct ph__message *message, const void *from);

@@ -19,12 +19,13 @@ struct ph__indexed_name {
 };
 
 /* Returns the slot of the name, or the free slot where the name belongs. Needs a free slot. */
-static size_t *find_slot(const struct ph__name_index *index, const char *name, uint64_t hash)
+static size_t *find_slot(
+    const struct ph__name_index *index, const char *name, size_t length, uint64_t hash)
 {
     size_t at = (size_t)hash & (index->num_slots - 1);
     for (; index->slots[at] != 0; at = (at + 1) & (index->num_slots - 1)) {
         const struct ph__indexed_name *first = &index->names[index->slots[at] - 1];
-        if (first->hash == hash && strcmp(first->text, name) == 0)
+        if (first->hash == hash && strlen(first->text) == length && memcmp(first->text, name, length) == 0)
             break;
     }
     return &index->slots[at];
@@ -45,7 +46,7 @@ ph_status ph__name_index_reserve(struct ph__name_index *index, size_t count)
     for (size_t i = 0; i < index->num_slots; i++)
         if (index->slots[i] != 0) {
             const struct ph__indexed_name *first = &index->names[index->slots[i] - 1];
-            *find_slot(&larger, first->text, first->hash) = index->slots[i];
+            *find_slot(&larger, first->text, strlen(first->text), first->hash) = index->slots[i];
         }
     free(index->slots);
     *index = larger;
@@ -56,8 +57,9 @@ ph_status ph__name_index_add(struct ph__name_index *index, const char *name)
 {
     const size_t number = index->count;
     PH_TRY(ph__name_index_reserve(index, number + 1));
-    const uint64_t hash = ph__hash_name(name);
-    size_t *slot = find_slot(index, name, hash);
+    const size_t length = strlen(name);
+    const uint64_t hash = ph__hash_bytes(name, length);
+    size_t *slot = find_slot(index, name, length, hash);
     index->names[number] =
         (struct ph__indexed_name){.text = name, .hash = hash, .next = PH_NO_NAME, .last = number};
     if (*slot == 0) {
@@ -78,12 +80,17 @@ void ph__name_index_fini(struct ph__name_index *index)
     *index = (struct ph__name_index){0};
 }
 
-size_t ph__name_index_find(const struct ph__name_index *index, const char *name)
+size_t ph__name_index_find_bytes(const struct ph__name_index *index, const char *name, size_t length)
 {
     if (index->count == 0)
         return PH_NO_NAME;
-    const size_t slot = *find_slot(index, name, ph__hash_name(name));
+    const size_t slot = *find_slot(index, name, length, ph__hash_bytes(name, length));
     return slot != 0 ? slot - 1 : PH_NO_NAME;
+}
+
+size_t ph__name_index_find(const struct ph__name_index *index, const char *name)
+{
+    return ph__name_index_find_bytes(index, name, strlen(name));
 }
 
 size_t ph__name_index_next(const struct ph__name_index *index, size_t number)

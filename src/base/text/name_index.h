@@ -30,6 +30,7 @@ void ph__name_index_fini(struct ph__name_index *index);
 
 /* Returns the least number of the name; PH_NO_NAME when the name was not added. */
 size_t ph__name_index_find(const struct ph__name_index *index, const char *name);
+size_t ph__name_index_find_bytes(const struct ph__name_index *index, const char *name, size_t length);
 /* Returns the next number of the same name; PH_NO_NAME behind the last one. */
 size_t ph__name_index_next(const struct ph__name_index *index, size_t number);
 

@@ -45,8 +45,11 @@ static const struct ph__field value_fields[] = {
     {.number = 3, .type = PH_FIELD_TYPE_TEXT, .offset = VALUE(text)},
     {.number = 4, .type = PH_FIELD_TYPE_DOUBLE, .offset = VALUE(real)},
 };
-static const struct ph__message value_message = {
-    "Value", sizeof(struct value), PH_FIELDS(value_fields), true, VALUE(which)};
+static const struct ph__message value_message = {.name = "Value",
+    .size = sizeof(struct value),
+    PH_MESSAGE_FIELDS(value_fields),
+    .is_choice = true,
+    .choice = VALUE(which)};
 
 static const struct ph__field pair_fields[] = {
     {.number = 1, .type = PH_FIELD_TYPE_TEXT, .offset = offsetof(struct pair, key)},
@@ -55,14 +58,15 @@ static const struct ph__field pair_fields[] = {
         .message = &value_message,
         .offset = offsetof(struct pair, value)},
 };
-static const struct ph__message pair_message = {"Pair", sizeof(struct pair), PH_FIELDS(pair_fields), false, 0};
+static const struct ph__message pair_message = {
+    .name = "Pair", .size = sizeof(struct pair), PH_MESSAGE_FIELDS(pair_fields)};
 
 static const struct ph__field point_fields[] = {
     {"x", 1, PH_FIELD_TYPE_INT64, .offset = offsetof(struct point, x), .is_always = true},
     {"y", 2, PH_FIELD_TYPE_DOUBLE, .offset = offsetof(struct point, y)},
 };
 static const struct ph__message point_message = {
-    "Point", sizeof(struct point), PH_FIELDS(point_fields), false, 0};
+    .name = "Point", .size = sizeof(struct point), PH_MESSAGE_FIELDS(point_fields)};
 
 #define SAMPLE(member) offsetof(struct sample, member)
 static const char *const words[] = {"NONE", "SOME", NULL};
@@ -82,7 +86,7 @@ static const struct ph__field sample_fields[] = {
     {"pairs", 16, PH_FIELD_TYPE_NESTED, .form = PH_FIELD_FORM_MAP, .offset = SAMPLE(pairs), .message = &pair_message},
 };
 static const struct ph__message sample_message = {
-    "Sample", sizeof(struct sample), PH_FIELDS(sample_fields), false, 0};
+    .name = "Sample", .size = sizeof(struct sample), PH_MESSAGE_FIELDS(sample_fields)};
 
 /* ---- the texts ---- */
 

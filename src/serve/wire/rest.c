@@ -1,0 +1,390 @@
+#include "serve/wire/rest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/format/json_scan.h"
+#include "base/text/number.h"
+
+/* ---- paths ---- */
+
+struct segments {
+    struct ph__bytes items[8];
+    size_t count; /* 9: too many */
+};
+
+static struct segments split(const char *path)
+{
+    struct segments segments = {.count = 0};
+    while (*path == '/') {
+        const size_t size = strcspn(++path, "/");
+        if (segments.count < 8)
+            segments.items[segments.count] = (struct ph__bytes){path, size};
+        segments.count += segments.count < 9;
+        path += size;
+    }
+    return segments;
+}
+
+static bool is(const struct segments *segments, size_t i, const char *word)
+{
+    return i < segments->count && ph__bytes_are(segments->items[i], word);
+}
+
+enum method { GET = 1, POST = 2, ANY = 3 };
+
+/* A path behind "v2", or behind the model and its version. */
+struct route {
+    const char *words[4]; /* NULL at the end */
+    enum ph__oip_call call;
+    enum method method;
+};
+
+static const struct route server_routes[] = {
+    {{NULL}, PH_OIP_CALL_SERVER_METADATA, GET},
+    {{"health", "live"}, PH_OIP_CALL_LIVE, GET},
+    {{"health", "ready"}, PH_OIP_CALL_READY, GET},
+    {{"models", "stats"}, PH_OIP_CALL_STATISTICS, GET},
+    {{"repository", "index"}, PH_OIP_CALL_INDEX, POST},
+    {{"trace", "setting"}, PH_OIP_CALL_TRACE, ANY},
+};
+
+static const struct route model_routes[] = {
+    {{NULL}, PH_OIP_CALL_MODEL_METADATA, GET},
+    {{"ready"}, PH_OIP_CALL_MODEL_READY, GET},
+    {{"config"}, PH_OIP_CALL_CONFIG, GET},
+    {{"stats"}, PH_OIP_CALL_STATISTICS, GET},
+    {{"infer"}, PH_OIP_CALL_INFER, POST},
+    {{"trace", "setting"}, PH_OIP_CALL_TRACE, ANY},
+};
+
+static const struct route repository_routes[] = {
+    {{"load"}, PH_OIP_CALL_LOAD, POST},
+    {{"unload"}, PH_OIP_CALL_UNLOAD, POST},
+};
+
+static const struct route *find_route(
+    const struct route *routes, size_t num_routes, const struct segments *segments, size_t first)
+{
+    for (size_t i = 0; i < num_routes; i++) {
+        size_t length = 0;
+        while (length < 4 && routes[i].words[length] != NULL &&
+               is(segments, first + length, routes[i].words[length]))
+            length++;
+        if (routes[i].words[length] == NULL && first + length == segments->count)
+            return &routes[i];
+    }
+    return NULL;
+}
+#define FIND(routes, segments, first) \
+    find_route(routes, sizeof(routes) / sizeof *(routes), segments, first)
+
+static int hex_digit(char digit)
+{
+    const char lower = (char)(digit | 0x20);
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* Decodes %XX into the arena. Returns false for a percent sign without two digits, and for a NUL. */
+static bool decode(struct ph__bytes text, struct ph__arena *arena, struct ph__bytes *to)
+{
+    char *decoded = ph__arena_alloc(arena, text.size + 1);
+    size_t size = 0;
+    if (decoded == NULL)
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        char character = text.bytes[i];
+        if (character == '%') {
+            const int high = text.size - i < 3 ? -1 : hex_digit(text.bytes[i + 1]);
+            const int low = high < 0 ? -1 : hex_digit(text.bytes[i + 2]);
+            if (low < 0 || high * 16 + low == 0)
+                return false;
+            character = (char)(high * 16 + low);
+            i += 2;
+        }
+        decoded[size++] = character;
+    }
+    *to = (struct ph__bytes){decoded, size};
+    return true;
+}
+
+static bool is_version(struct ph__bytes text)
+{
+    if (text.size == 0 || text.size > 18)
+        return false;
+    for (size_t i = 0; i < text.size; i++)
+        if (text.bytes[i] < '0' || text.bytes[i] > '9')
+            return false;
+    return true;
+}
+
+/* Takes "M" or "M/versions/V" behind `first`, and returns the next segment; 0: there is no such model. */
+static size_t take_model(const struct segments *segments, size_t first, struct ph__arena *arena,
+    struct ph__oip_request *request)
+{
+    if (first >= segments->count || segments->items[first].size == 0 ||
+        !decode(segments->items[first], arena, &request->name))
+        return 0;
+    if (!is(segments, first + 1, "versions"))
+        return first + 1;
+    if (first + 2 >= segments->count || !is_version(segments->items[first + 2]))
+        return 0;
+    request->version = segments->items[first + 2];
+    return first + 3;
+}
+
+static const struct route *route(
+    const struct segments *segments, struct ph__arena *arena, struct ph__oip_request *request)
+{
+    size_t next;
+    if (segments->count > 8 || !is(segments, 0, "v2"))
+        return NULL;
+    const struct route *found = FIND(server_routes, segments, 1);
+    if (found != NULL)
+        return found;
+    if (is(segments, 1, "repository") && is(segments, 2, "models"))
+        next = take_model(segments, 3, arena, request);
+    else
+        next = is(segments, 1, "models") ? take_model(segments, 2, arena, request) : 0;
+    if (next == 0)
+        return NULL;
+    return is(segments, 1, "repository") ? FIND(repository_routes, segments, next)
+                                         : FIND(model_routes, segments, next);
+}
+
+enum ph__oip_code ph__rest_route(enum ph__rest_method method, const char *path, struct ph__arena *arena,
+    enum ph__oip_call *call_out, struct ph__oip_request *request_out)
+{
+    static const enum method methods[] = {[PH_REST_GET] = GET, [PH_REST_POST] = POST, [PH_REST_OTHER] = 0};
+    const struct segments segments = split(path);
+    *request_out = (struct ph__oip_request){.is_ready_only = false};
+    const struct route *found = route(&segments, arena, request_out);
+    if (found == NULL)
+        return ph__oip_fail(PH_OIP_NOT_FOUND, "there is no path '%s'", path);
+    *call_out = found->call;
+    if ((methods[method] & found->method) == 0)
+        return ph__oip_fail(PH_OIP_BAD_METHOD, "'%s' takes %s", path, found->method == GET ? "GET" : "POST");
+    return PH_OIP_OK;
+}
+
+/* ---- bodies ---- */
+
+/* Reads a setting's value: a text, a number as its text, an array of these, or null: none. */
+static void read_setting(struct ph__json_scan *scan, struct ph__list *texts)
+{
+    struct ph__bytes key;
+    const enum ph__json_type type = ph__json_scan_type(scan);
+    if (type == PH_JSON_TYPE_NULL) {
+        ph__json_scan_null(scan);
+    } else if (type == PH_JSON_TYPE_ARRAY) {
+        ph__json_scan_begin(scan);
+        while (ph__json_scan_next(scan, &key))
+            read_setting(scan, texts);
+    } else {
+        struct ph__bytes *text = ph__list_add(texts, sizeof *text, scan->arena);
+        const struct ph__bytes value =
+            type == PH_JSON_TYPE_STRING ? ph__json_scan_string(scan) : ph__json_scan_skip(scan);
+        if (text != NULL)
+            *text = value;
+    }
+}
+
+static ph_status read_settings(struct ph__bytes body, struct ph__arena *arena, struct ph__list *settings)
+{
+    struct ph__json_scan scan;
+    struct ph__bytes key;
+    ph__json_scan_init(&scan, body.bytes, body.size, arena);
+    ph__json_scan_begin(&scan);
+    while (ph__json_scan_next(&scan, &key)) {
+        struct ph__oip_setting *setting = ph__list_add(settings, sizeof *setting, arena);
+        if (setting == NULL)
+            return PH_ERROR_MEMORY;
+        setting->key = key;
+        read_setting(&scan, &setting->value.texts);
+    }
+    return ph__json_scan_finish(&scan);
+}
+
+enum ph__oip_code ph__rest_read(
+    enum ph__oip_call call, struct ph__bytes body, struct ph__arena *arena, struct ph__oip_request *request)
+{
+    struct ph__oip_request read;
+    if (body.size == 0)
+        return PH_OIP_OK;
+    if (call == PH_OIP_CALL_TRACE)
+        return ph__oip_code_of(read_settings(body, arena, &request->settings));
+    const ph_status status =
+        ph__message_from_json(ph__oip_request_of(call), body.bytes, body.size, arena, &read);
+    request->is_ready_only = read.is_ready_only;
+    request->parameters = read.parameters;
+    return ph__oip_code_of(status);
+}
+
+/* ---- infer ---- */
+
+/* Gives the inputs their bytes behind the JSON, in their order. */
+static enum ph__oip_code cut_raw(
+    struct ph__bytes rest, struct ph__arena *arena, struct ph__oip_infer_request *request)
+{
+    const struct ph__oip_tensor *inputs = request->inputs.items;
+    const size_t count = request->inputs.count;
+    struct ph__bytes *raw = ph__arena_alloc_array(arena, count, sizeof *raw);
+    if (raw == NULL)
+        return PH_OIP_UNAVAILABLE;
+    for (size_t i = 0; i < count; i++) {
+        const struct ph__oip_value *size = ph__oip_find_parameter(&inputs[i].parameters, "binary_data_size");
+        if (size == NULL)
+            continue;
+        if (size->choice != PH_OIP_INTEGER || size->integer < 0 || (uint64_t)size->integer > rest.size)
+            return ph__oip_fail(PH_OIP_INVALID,
+                "input %zu: binary_data_size must be a number of the bytes behind the JSON, %zu are left", i,
+                rest.size);
+        if (inputs[i].data.size > 0)
+            return ph__oip_fail(PH_OIP_INVALID, "input %zu has both data and binary_data_size", i);
+        raw[i] = (struct ph__bytes){rest.bytes, (size_t)size->integer};
+        rest.bytes += raw[i].size;
+        rest.size -= raw[i].size;
+    }
+    if (rest.size > 0)
+        return ph__oip_fail(
+            PH_OIP_INVALID, "%zu bytes are left over behind the binary data of the inputs", rest.size);
+    request->raw = (struct ph__list){raw, count};
+    return PH_OIP_OK;
+}
+
+/* Makes a request of rows alone: each line that is not empty is a row. */
+static enum ph__oip_code read_lines(
+    struct ph__bytes body, struct ph__arena *arena, struct ph__oip_infer_request *request)
+{
+    struct ph__oip_tensor *input = ph__list_add(&request->inputs, sizeof *input, arena);
+    const char *at = body.bytes, *end = body.bytes + body.size;
+    if (input == NULL)
+        return PH_OIP_UNAVAILABLE;
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        const size_t size = (size_t)((stop != NULL ? stop : end) - at);
+        if (size > 0 && !(size == 1 && *at == '\r')) {
+            struct ph__bytes *line = ph__list_add(&input->contents.texts, sizeof *line, arena);
+            if (line == NULL)
+                return PH_OIP_UNAVAILABLE;
+            *line = (struct ph__bytes){at, size};
+        }
+        at = stop != NULL ? stop + 1 : end;
+    }
+    int64_t *dim = ph__list_add(&input->shape, sizeof *dim, arena);
+    if (dim == NULL)
+        return PH_OIP_UNAVAILABLE;
+    *dim = (int64_t)input->contents.texts.count;
+    input->name = ph__bytes_of("lines");
+    input->datatype = ph__bytes_of("BYTES");
+    return PH_OIP_OK;
+}
+
+enum ph__oip_code ph__rest_read_infer(struct ph__bytes body, const char *header, struct ph__arena *arena,
+    struct ph__oip_infer_request *request_out)
+{
+    int64_t json_size = (int64_t)body.size;
+    if (header != NULL && (!ph__integer_parse(header, &json_size) || json_size < 0 ||
+                              (uint64_t)json_size > body.size))
+        return ph__oip_fail(PH_OIP_INVALID, PH_REST_HEADER " is '%s', but the body has %zu bytes", header,
+            body.size);
+    if (header != NULL && json_size == 0) {
+        *request_out = (struct ph__oip_infer_request){.raw = {NULL, 0}};
+        return read_lines(body, arena, request_out);
+    }
+    const ph_status status = ph__message_from_json(
+        &ph__oip_infer_request_message, body.bytes, (size_t)json_size, arena, request_out);
+    if (status != PH_OK)
+        return ph__oip_code_of(status);
+    const struct ph__bytes rest = {body.bytes + json_size, body.size - (size_t)json_size};
+    return cut_raw(rest, arena, request_out);
+}
+
+static bool is_true(const struct ph__oip_value *value)
+{
+    return value != NULL && value->choice == PH_OIP_BOOL && value->boolean;
+}
+
+bool ph__rest_wants_binary(const struct ph__oip_infer_request *request, const struct ph__oip_tensor *output)
+{
+    const struct ph__oip_value *own =
+        output != NULL ? ph__oip_find_parameter(&output->parameters, "binary_data") : NULL;
+    return is_true(
+        own != NULL ? own : ph__oip_find_parameter(&request->parameters, "binary_data_output"));
+}
+
+/* ---- answers ---- */
+
+/* Returns the texts of a setting; none: there is no such setting. */
+static struct ph__list setting_texts(const struct ph__oip_trace *trace, const char *key)
+{
+    const struct ph__oip_setting *settings = trace->settings.items;
+    for (size_t i = 0; i < trace->settings.count; i++)
+        if (ph__bytes_are(settings[i].key, key))
+            return settings[i].value.texts;
+    return (struct ph__list){NULL, 0};
+}
+
+static struct ph__bytes setting_text(const struct ph__oip_trace *trace, const char *key)
+{
+    const struct ph__list texts = setting_texts(trace, key);
+    return texts.count > 0 ? *(const struct ph__bytes *)texts.items : (struct ph__bytes){NULL, 0};
+}
+
+static void write_trace(const struct ph__oip_trace *trace, struct ph__buffer *body)
+{
+    const struct ph__oip_trace_settings settings = {
+        .file = setting_text(trace, "trace_file"),
+        .levels = setting_texts(trace, "trace_level"),
+        .rate = setting_text(trace, "trace_rate"),
+        .count = setting_text(trace, "trace_count"),
+        .log_frequency = setting_text(trace, "log_frequency"),
+    };
+    ph__message_to_json(&ph__oip_trace_settings_message, &settings, body);
+}
+
+/* Writes the list of an index without the object around it. */
+static void write_index(const struct ph__oip_index *index, struct ph__buffer *body)
+{
+    const struct ph__oip_index_entry *entries = index->models.items;
+    ph__buffer_append(body, "[", 1);
+    for (size_t i = 0; i < index->models.count; i++) {
+        if (i > 0)
+            ph__buffer_append(body, ",", 1);
+        ph__message_to_json(&ph__oip_index_entry_message, &entries[i], body);
+    }
+    ph__buffer_append(body, "]", 1);
+}
+
+void ph__rest_write(enum ph__oip_call call, const void *response, struct ph__buffer *body)
+{
+    switch (call) {
+    case PH_OIP_CALL_SERVER_METADATA:
+    case PH_OIP_CALL_MODEL_METADATA:
+    case PH_OIP_CALL_STATISTICS:
+    case PH_OIP_CALL_INFER:
+        ph__message_to_json(ph__oip_response_of(call), response, body);
+        break;
+    case PH_OIP_CALL_CONFIG:
+        ph__message_to_json(
+            &ph__oip_config_message, &((const struct ph__oip_config_response *)response)->config, body);
+        break;
+    case PH_OIP_CALL_INDEX:
+        write_index(response, body);
+        break;
+    case PH_OIP_CALL_TRACE:
+        write_trace(response, body);
+        break;
+    default:
+        break; /* the status says it all */
+    }
+}
+
+void ph__rest_write_error(const char *text, struct ph__buffer *body)
+{
+    ph__buffer_append_text(body, "{\"error\":");
+    ph__json_append_string(body, ph__bytes_of(text));
+    ph__buffer_append(body, "}", 1);
+}
