@@ -33,6 +33,11 @@ struct ph_scorer_options {
     /* Added to the logit of task 0: makes up for negatives that were left out of the training data. */
     double logit_shift;
     enum ph_precision precision; /* precision of linear layers; 0: fp32 */
+    /* Values (num_outputs) that the model names (ph_name_value), to be computed beside the logits;
+     * ph_scorer_output gives them. */
+    const char *const *outputs;
+    size_t num_outputs;
+    bool has_no_logits; /* true: the logits are not computed, unless another output needs them */
     /* NULL: the whole model is in the store. Otherwise ranks score together, each its part of a batch, and
      * all of them make the same calls. */
     const struct ph_distribution *distribution;
@@ -46,10 +51,15 @@ PH_MUST_CHECK ph_status ph_scorer_create(
     const struct ph_scorer_options *options, struct ph_scorer **scorer_out);
 void ph_scorer_destroy(struct ph_scorer *scorer); /* NULL is fine */
 
-/* Computes the logits (B,T) of a batch, borrowed until the next call. PH_ERROR_DATA: a batch of other
- * features, or an id outside its table; PH_ERROR_MEMORY: no memory for a batch larger than any before. */
+/* Computes the logits (B,T) of a batch, borrowed until the next call; NULL with has_no_logits. PH_ERROR_DATA:
+ * a batch of other features, or an id outside its table; PH_ERROR_MEMORY: no memory for a batch larger than
+ * any before. */
 PH_MUST_CHECK ph_status ph_scorer_score(
     struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out);
+/* Gives output `index` of the options for the batch that was scored last: (B, width), borrowed until the next
+ * call. */
+PH_MUST_CHECK ph_status ph_scorer_output(
+    const struct ph_scorer *scorer, size_t index, const ph_real **values_out, size_t *width_out);
 struct ph_memory_usage ph_scorer_memory(const struct ph_scorer *scorer);
 
 /* ---- sessions: a trained model in a program that serves ---- */
@@ -99,6 +109,20 @@ uint64_t ph_session_weight_bytes(
  * of more than max_batch rows cells are read twice: their texts and lists must not change meanwhile. */
 PH_MUST_CHECK ph_status ph_session_score(
     struct ph_session *session, size_t num_rows, const struct ph_cell *cells, float *probabilities);
+
+/* Describe the outputs of a session: 0 is "probability" and 1 "logit", both of T numbers a row; the others are
+ * the values that the model names (ph_name_value), such as "hidden", what the layer of the logits reads, and
+ * "embeddings". Names are the session's. find returns SIZE_MAX when there is no such output. */
+size_t ph_session_num_outputs(const struct ph_session *session);
+const char *ph_session_output_name(const struct ph_session *session, size_t output);
+size_t ph_session_output_width(const struct ph_session *session, size_t output); /* numbers a row */
+size_t ph_session_find_output(const struct ph_session *session, const char *name);
+
+/* Computes outputs of rows of cells, as ph_session_score does: values[i] (num_rows, width of outputs[i]). What
+ * is not asked for is not computed. The first call that asks for a new set of outputs builds a program for it,
+ * which allocates. A row's numbers have the same bits in any call. */
+PH_MUST_CHECK ph_status ph_session_score_outputs(struct ph_session *session, size_t num_rows,
+    const struct ph_cell *cells, size_t num_outputs, const size_t *outputs, float *const *values);
 
 /* Scores lines in the format of the training data (CSV, TSV, Criteo, Avazu, libsvm, libffm), without a
  * header: all columns in their order, with or without the labels. Empty lines are skipped. The text, too,

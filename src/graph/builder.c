@@ -310,6 +310,32 @@ ph_value ph_input_scalar(struct ph_builder *builder, const char *name)
 
 /* ---- outputs ---- */
 
+void ph_name_value(struct ph_builder *builder, const char *name, ph_value value)
+{
+    struct ph__graph *graph = &builder->graph;
+    if (builder->status != PH_OK || value == 0)
+        return;
+    const char *scoped = ph__builder_scoped(builder, name);
+    if (ph__find_named(graph->named, graph->num_named, scoped) != 0) {
+        ph_builder_fail(builder, PH_ERROR_CONFIG, "value '%s' is named twice", scoped);
+        return;
+    }
+    if (ph__builder_reserve(builder, (void **)&graph->named, &graph->named_capacity, graph->num_named + 1,
+            sizeof *graph->named))
+        graph->named[graph->num_named++] = (struct ph__named_value){scoped, value};
+}
+
+size_t ph_builder_num_named_values(const struct ph_builder *builder)
+{
+    return builder->graph.num_named;
+}
+
+ph_value ph_builder_named_value(const struct ph_builder *builder, size_t index, const char **name_out)
+{
+    *name_out = builder->graph.named[index].name;
+    return builder->graph.named[index].value;
+}
+
 void ph_output(struct ph_builder *builder, const char *name, ph_value value)
 {
     struct ph__graph *graph = &builder->graph;

@@ -14,6 +14,7 @@ void ph__graph_fini(struct ph__graph *graph)
     free(graph->declaration_values);
     free(graph->states);
     free(graph->outputs);
+    free(graph->named);
     free(graph->scalar_inputs);
     free(graph->losses);
     ph__arena_fini(&graph->arena);

@@ -94,6 +94,8 @@ struct ph__graph {
     size_t num_states, states_capacity;
     struct ph__named_value *outputs;
     size_t num_outputs, outputs_capacity;
+    struct ph__named_value *named;
+    size_t num_named, named_capacity;
     struct ph__named_value *scalar_inputs;
     size_t num_scalar_inputs, scalar_inputs_capacity;
     struct ph__added_loss *losses;

@@ -80,8 +80,10 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     ph_value x = vectors;
     for (size_t layer = 0; layer < (size_t)own->layers; layer++)
         x = attention_layer(builder, layer, x, settings);
-    ph_value logits = ph__layer_affine(builder, "attention.output", ph__layer_flatten(builder, x),
-        features->num_tasks, PH_IDENTITY); /* (B,T) */
+    x = ph__layer_flatten(builder, x);
+    ph_name_value(builder, "attention", x);
+    ph_value logits =
+        ph__layer_affine(builder, "attention.output", x, features->num_tasks, PH_IDENTITY); /* (B,T) */
     if (settings->num_hidden_units > 0)
         logits = ph_add(builder, logits,
             ph__layer_deep(builder, ph__layer_flatten(builder, vectors), settings, features));

@@ -80,7 +80,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
         x = ph__layer_hidden(builder, x, settings);
     else if (settings->num_hidden_units > 0)
         x = ph__layer_beside(builder, x, ph__layer_hidden(builder, first, settings));
-    return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY); /* (B,T) */
+    return ph__layer_logits(builder, x, features->num_tasks); /* (B,T) */
 }
 
 const struct ph__model ph__model_dcn_v2 = {

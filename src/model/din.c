@@ -135,6 +135,7 @@ static ph_value lookups(struct ph_builder *builder, const struct pairs *pairs,
         (size_t)settings->embedding_dim, init);
     ph_builder_pop_scope(builder);
     ph_value vectors = pooled(builder, pairs, table, settings, features, others);
+    ph_name_value(builder, "embeddings", vectors);
     ph_value x = ph__layer_flatten(builder, vectors);
     for (size_t i = 0; i < pairs->count && x != 0; i++) {
         ph_value target = vector_of(builder, vectors, others, pairs->targets[i]);

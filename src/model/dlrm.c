@@ -18,7 +18,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     bool has_top = settings->num_top_units > 0;
     x = ph__layer_perceptron(builder, "top", x, has_top ? settings->top_units : settings->hidden_units,
         has_top ? settings->num_top_units : settings->num_hidden_units, settings);
-    return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY); /* (B,T) */
+    return ph__layer_logits(builder, x, features->num_tasks); /* (B,T) */
 }
 
 const struct ph__model ph__model_dlrm = {

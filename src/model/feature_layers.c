@@ -44,6 +44,7 @@ ph_value ph__feature_embeddings(struct ph_builder *builder, const struct ph_mode
     ph_value x = embedding_table(
         builder, &lookup, (size_t)settings->embedding_dim, settings, features->has_id_weights);
     ph_builder_pop_scope(builder);
+    ph_name_value(builder, "embeddings", x);
     return x;
 }
 
@@ -152,5 +153,7 @@ ph_value ph__feature_linear_term(struct ph_builder *builder, const struct ph_mod
     ph_value weights =
         embedding_table(builder, &lookup, num_tasks, settings, features->has_id_weights); /* (B,F,T) */
     ph_builder_pop_scope(builder);
-    return ph_add(builder, ph_sum_features(builder, weights), y);
+    y = ph_add(builder, ph_sum_features(builder, weights), y);
+    ph_name_value(builder, "linear", y);
+    return y;
 }

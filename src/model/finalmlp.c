@@ -84,8 +84,7 @@ static ph_value head(struct ph_builder *builder, ph_value x, ph_value y, size_t 
             "model.finalmlp: streams of %zu and %zu units must be multiples of %zu heads", x_width, y_width,
             num_heads);
     const size_t dims[] = {num_tasks, num_heads, x_width / num_heads, y_width / num_heads};
-    ph_value linear = ph__layer_affine(
-        builder, "output", ph__layer_beside(builder, x, y), num_tasks, PH_IDENTITY); /* (B,T) */
+    ph_value linear = ph__layer_logits(builder, ph__layer_beside(builder, x, y), num_tasks); /* (B,T) */
     ph_value weight = ph_parameter(builder, "bilinear", 4, dims, ph__layer_xavier);
     return ph_add(builder, linear, ph_bilinear_head(builder, x, y, weight));
 }

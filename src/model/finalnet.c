@@ -77,7 +77,7 @@ static ph_value block(struct ph_builder *builder, const char *name, ph_value x,
         x = ph__layer_activate(builder, x, settings);
         ph_builder_pop_scope(builder);
     }
-    ph_value logits = ph__layer_affine(builder, "output", x, num_tasks, PH_IDENTITY);
+    ph_value logits = ph__layer_logits(builder, x, num_tasks);
     ph_builder_pop_scope(builder);
     return logits;
 }

@@ -107,11 +107,17 @@ ph_value ph__layer_hidden(struct ph_builder *builder, ph_value x, const struct p
         builder, "deep", x, settings->hidden_units, settings->num_hidden_units, settings);
 }
 
+ph_value ph__layer_logits(struct ph_builder *builder, ph_value x, size_t num_tasks)
+{
+    ph_name_value(builder, "hidden", x);
+    return ph__layer_affine(builder, "output", x, num_tasks, PH_IDENTITY);
+}
+
 ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
     x = ph__layer_hidden(builder, x, settings);
-    return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY);
+    return ph__layer_logits(builder, x, features->num_tasks);
 }
 
 ph_value ph__layer_mix(struct ph_builder *builder, const char *name, ph_value x, size_t rows)

@@ -38,7 +38,10 @@ ph_value ph__layer_perceptron(struct ph_builder *builder, const char *name, ph_v
 /* Builds the hidden layers of settings, "deep.<i>": (B, units of the last). */
 ph_value ph__layer_hidden(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
 
-/* Builds the hidden layers of settings, then a linear layer to the logits: (B,T). */
+/* Returns the logits of a linear layer "output" over x (B,K), which it names "hidden": (B,T). */
+ph_value ph__layer_logits(struct ph_builder *builder, ph_value x, size_t num_tasks);
+
+/* Builds the hidden layers of settings, then ph__layer_logits: (B,T). */
 ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 

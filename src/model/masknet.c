@@ -106,7 +106,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     if (own->has_embedding_norm)
         v = ph__layer_flatten(builder, normed_fields(builder, vectors));
     v = (own->structure == SERIAL ? serial : parallel)(builder, embeddings, v, settings);
-    return ph__layer_affine(builder, "output", v, features->num_tasks, PH_IDENTITY); /* (B,T) */
+    return ph__layer_logits(builder, v, features->num_tasks); /* (B,T) */
 }
 
 const struct ph__model ph__model_masknet = {

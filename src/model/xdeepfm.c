@@ -46,6 +46,7 @@ static ph_value cin(
         x = cin_layer(builder, i, x, first, (size_t)units->items[i]);
         sums = ph__layer_beside(builder, sums, ph_sum_last(builder, x));
     }
+    ph_name_value(builder, "cin", sums);
     return ph__layer_affine(builder, "cin.output", sums, num_tasks, PH_IDENTITY);
 }
 

@@ -51,36 +51,97 @@ void ph__features_fini(struct ph_model_features *features)
 
 /* ---- the program ---- */
 
-typedef ph_status finish_function(struct ph_builder *builder, struct ph_program **program_out);
+/* Returns the numbers a row of a value that has one row a sample, of fp32; 0: it is no such value. */
+static size_t width_of(const struct ph_builder *builder, ph_value value)
+{
+    const struct ph_type type = ph_value_type(builder, value);
+    size_t width = 1;
+    if (type.kind != PH_DENSE || type.dtype != PH_REAL || type.num_dims == 0 || type.dims[0].extent != 1 ||
+        type.dims[0].symbol != PH_SYMBOL_BATCH)
+        return 0;
+    for (size_t i = 1; i < type.num_dims; i++)
+        width *= type.dims[i].symbol == 0 ? type.dims[i].extent : 0;
+    return width;
+}
 
-static ph_status build(finish_function *finish, const struct ph_model_settings *model,
-    const struct ph_model_features *features, enum ph_precision precision,
-    const struct ph_distribution *distribution, struct ph_program **program_out)
+/* Makes the value that the model has given this name an output. */
+static void add_output(struct ph_builder *builder, const char *wanted)
+{
+    const char *name;
+    for (size_t i = 0; i < ph_builder_num_named_values(builder); i++) {
+        const ph_value value = ph_builder_named_value(builder, i, &name);
+        if (strcmp(name, wanted) == 0 && width_of(builder, value) > 0) {
+            ph_output(builder, name, value);
+            return;
+        }
+    }
+    ph_builder_fail(builder, PH_ERROR_USAGE, "the model has no output '%s'", wanted);
+}
+
+ph_status ph__scoring_program_build(const struct ph_scorer_options *options,
+    const struct ph_model_features *features, struct ph_program **program_out)
 {
     struct ph_builder *builder = NULL;
     const ph_value *more;
     size_t num_more;
     PH_TRY(ph_builder_create(PH_INFERENCE, &builder));
-    ph_builder_set_precision(builder, precision);
-    ph_output(builder, "logits", ph_model_build(builder, model, features));
-    if (distribution != NULL)
-        distribution->spread(distribution->context, builder, &more, &num_more);
-    ph_status status = finish(builder, program_out);
+    ph_builder_set_precision(builder, options->precision);
+    const ph_value logits = ph_model_build(builder, options->model, features);
+    if (!options->has_no_logits)
+        ph_output(builder, "logits", logits);
+    for (size_t i = 0; i < options->num_outputs; i++)
+        add_output(builder, options->outputs[i]);
+    if (options->distribution != NULL)
+        options->distribution->spread(options->distribution->context, builder, &more, &num_more);
+    ph_status status = ph_builder_finish(builder, program_out);
     ph_builder_destroy(builder);
     return status;
-}
-
-ph_status ph__scoring_program_build(const struct ph_model_settings *model,
-    const struct ph_model_features *features, enum ph_precision precision,
-    const struct ph_distribution *distribution, struct ph_program **program_out)
-{
-    return build(ph_builder_finish, model, features, precision, distribution, program_out);
 }
 
 ph_status ph__scoring_program_build_unfused(const struct ph_model_settings *model,
     const struct ph_model_features *features, struct ph_program **program_out)
 {
-    return build(ph__builder_finish_unfused, model, features, PH_PRECISION_FP32, NULL, program_out);
+    struct ph_builder *builder = NULL;
+    PH_TRY(ph_builder_create(PH_INFERENCE, &builder));
+    ph_output(builder, "logits", ph_model_build(builder, model, features));
+    ph_status status = ph__builder_finish_unfused(builder, program_out);
+    ph_builder_destroy(builder);
+    return status;
+}
+
+static ph_status list_outputs(const struct ph_builder *builder, struct ph__arena *arena,
+    struct ph__model_output **outputs_out, size_t *num_outputs_out)
+{
+    const size_t count = ph_builder_num_named_values(builder);
+    struct ph__model_output *outputs = ph__arena_alloc_array(arena, count, sizeof *outputs);
+    const char *name;
+    size_t num_outputs = 0;
+    if (outputs == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const size_t width = width_of(builder, ph_builder_named_value(builder, i, &name));
+        if (width == 0)
+            continue;
+        outputs[num_outputs] = (struct ph__model_output){ph__arena_strdup(arena, name), width};
+        if (outputs[num_outputs++].name == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    *outputs_out = outputs;
+    *num_outputs_out = num_outputs;
+    return PH_OK;
+}
+
+ph_status ph__scoring_outputs(const struct ph_model_settings *model, const struct ph_model_features *features,
+    struct ph__arena *arena, struct ph__model_output **outputs_out, size_t *num_outputs_out)
+{
+    struct ph_builder *builder = NULL;
+    PH_TRY(ph_builder_create(PH_INFERENCE, &builder));
+    (void)ph_model_build(builder, model, features);
+    ph_status status = ph_builder_status(builder);
+    if (status == PH_OK)
+        status = list_outputs(builder, arena, outputs_out, num_outputs_out);
+    ph_builder_destroy(builder);
+    return status;
 }
 
 /* ---- scorers ---- */
@@ -117,8 +178,7 @@ ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_sc
     ph_status status = scorer == NULL ? ph__out_of_memory("a scorer") : PH_OK;
     if (status == PH_OK) {
         scorer->options = own;
-        status = ph__scoring_program_build(
-            own.model, &features, own.precision, own.distribution, &scorer->program);
+        status = ph__scoring_program_build(&scorer->options, &features, &scorer->program);
     }
     if (status == PH_OK)
         status = create_workspace(scorer, features.num_sparse);
@@ -167,6 +227,10 @@ static ph_status score(struct ph_scorer *scorer, const struct ph_batch *batch, c
     const ph_real *logits = NULL;
     PH_TRY(bind(scorer, batch));
     PH_TRY(ph_workspace_run(scorer->workspace, "forward"));
+    if (scorer->options.has_no_logits) {
+        *logits_out = NULL;
+        return PH_OK;
+    }
     PH_TRY(ph_workspace_output(scorer->workspace, "logits", &logits, &shape));
     if (scorer->options.logit_shift != 0)
         PH_TRY(shift(scorer, shape.dims[0], shape.dims[1], &logits));
@@ -181,6 +245,19 @@ ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch
     ph_status status = score(scorer, batch, logits_out);
     ph__cpu_float_leave(&former);
     return status;
+}
+
+ph_status ph_scorer_output(
+    const struct ph_scorer *scorer, size_t index, const ph_real **values_out, size_t *width_out)
+{
+    struct ph_shape shape;
+    if (index >= scorer->options.num_outputs)
+        return ph_fail(PH_ERROR_USAGE, "scorer: output %zu of %zu", index, scorer->options.num_outputs);
+    PH_TRY(ph_workspace_output(scorer->workspace, scorer->options.outputs[index], values_out, &shape));
+    *width_out = 1;
+    for (size_t i = 1; i < shape.num_dims; i++)
+        *width_out *= shape.dims[i];
+    return PH_OK;
 }
 
 struct ph_memory_usage ph_scorer_memory(const struct ph_scorer *scorer)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "base/memory/arena.h"
 #include "phloem/data.h"
 #include "phloem/graph.h"
 #include "phloem/model.h"
@@ -18,15 +19,25 @@ void ph__features_fini(struct ph_model_features *features);
 
 /* ---- the program ---- */
 
-/* Builds the program that scores: entry "forward", output "logits" (B,T). distribution: spreads it over ranks
- * (graph/distribution.h); NULL: one rank. */
-ph_status ph__scoring_program_build(const struct ph_model_settings *model,
-    const struct ph_model_features *features, enum ph_precision precision,
-    const struct ph_distribution *distribution, struct ph_program **program_out);
+/* Builds the program that scores: entry "forward", outputs "logits" (B,T), if wanted, and those that the
+ * options name. Reads precision and distribution of the options, too. PH_ERROR_USAGE: the model has no such
+ * value, or it has not one row a sample. */
+ph_status ph__scoring_program_build(const struct ph_scorer_options *options,
+    const struct ph_model_features *features, struct ph_program **program_out);
 
 /* Builds the program in fp32, each operator as the model added it: for export. */
 ph_status ph__scoring_program_build_unfused(const struct ph_model_settings *model,
     const struct ph_model_features *features, struct ph_program **program_out);
+
+/* A value that a model names, and that has one row a sample. */
+struct ph__model_output {
+    const char *name; /* in the arena */
+    size_t width;     /* numbers a row */
+};
+
+/* Lists the values that a model names, in the arena. */
+ph_status ph__scoring_outputs(const struct ph_model_settings *model, const struct ph_model_features *features,
+    struct ph__arena *arena, struct ph__model_output **outputs_out, size_t *num_outputs_out);
 
 /* ---- scorers ---- */
 

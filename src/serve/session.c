@@ -13,76 +13,15 @@
 
 #include "base/memory/caller.h"
 #include "base/memory/memory.h"
+#include "base/sizes.h"
 #include "base/thread/cpu.h"
 #include "base/thread/parallel.h"
 #include "data/source/arrow_rows.h"
-#include "serve/scorer.h"
 
-#define LINE_BYTES 65536 /* of a line of text; longer lines make it grow */
 #define DEFAULT_MAX_BATCH 64
 #define DEFAULT_LIST_LENGTH 32
 #define MOST_BATCH ((size_t)1 << 16)
 #define MOST_LIST_LENGTH ((size_t)1 << 16)
-
-/* ---- contexts ---- */
-
-/* Opens a context for batches of up to max_batch rows of up to row_ids ids each; more ids make it grow. The
- * model and the settings are borrowed until close. Close it also after a failure. One thread at a time opens
- * contexts over one model. */
-static ph_status context_open(struct ph__context *context, const struct ph__model_folder *model,
-    const struct ph_model_settings *settings, enum ph_precision precision, size_t max_batch, size_t row_ids)
-{
-    *context = (struct ph__context){.encoder = model->encoder};
-    ph__row_encoder_init(&context->row, model->encoder, NULL);
-    context->row_starts = calloc(max_batch, sizeof(const uint32_t *));
-    if (context->row_starts == NULL)
-        return ph__out_of_memory("%zu rows", max_batch);
-    struct ph__lookups *lookups = &context->row.lookups;
-    PH_TRY(ph__array_reserve((void **)&lookups->items, &lookups->capacity, row_ids, sizeof *lookups->items));
-    PH_TRY(ph__array_reserve((void **)&context->line, &context->line_capacity, LINE_BYTES, 1));
-    PH_TRY(ph_backend_create(
-        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1},
-        &context->backend));
-    struct ph_scorer_options options = {
-        .size = sizeof options,
-        .model = settings,
-        .encoder = model->encoder,
-        .store = model->store,
-        .state = model->state,
-        .backend = context->backend,
-        .batch_size = max_batch,
-        .num_ids = max_batch * row_ids,
-        .logit_shift = model->logit_shift,
-        .precision = precision,
-    };
-    return ph_scorer_create(&options, &context->scorer);
-}
-
-static void context_close(struct ph__context *context)
-{
-    ph_scorer_destroy(context->scorer);
-    ph_backend_destroy(context->backend);
-    ph__batch_buffer_fini(&context->buffer);
-    ph__rows_fini(&context->rows);
-    ph__row_encoder_fini(&context->row);
-    free(context->row_starts);
-    free(context->line);
-    *context = (struct ph__context){0};
-}
-
-/* Scores the rows, at most max_batch, and removes them: probabilities (rows, T). */
-static ph_status context_score(struct ph__context *context, float *probabilities)
-{
-    const ph_real *logits = NULL; /* (B,T) */
-    const size_t num_rows = context->rows.num_rows;
-    for (size_t row = 0; row < num_rows; row++)
-        context->row_starts[row] = context->rows.words + context->rows.starts[row];
-    PH_TRY(ph__batch_buffer_fill(&context->buffer, context->encoder, context->row_starts, num_rows, 0));
-    context->rows.num_rows = 0;
-    PH_TRY(ph_scorer_score(context->scorer, &context->buffer.batch, &logits));
-    ph__probabilities(num_rows * context->encoder->num_tasks, logits, probabilities);
-    return PH_OK;
-}
 
 /* ---- columns ---- */
 
@@ -171,37 +110,61 @@ static void release(struct ph_session *session, struct ph__context *context)
 
 /* ---- scoring ---- */
 
-/* Makes one pass over the rows; without probabilities they are only encoded. */
-static ph_status run_pass(const struct ph_session *session, struct ph__context *context,
-    struct ph__request *request, float *probabilities)
+/* Gives the outputs of a batch whose first row is row `first` of the request. */
+static ph_status take_outputs(const struct ph_session *session, const struct ph__context *context,
+    const struct ph__wanted *wanted, size_t first, size_t num_rows)
 {
-    const size_t num_tasks = ph_encoder_num_tasks(session->model.encoder);
+    for (size_t i = 0; i < wanted->num_outputs; i++) {
+        const size_t output = wanted->outputs[i];
+        float *to = wanted->values[i] + first * session->outputs[output].width;
+        PH_TRY(ph__context_output(session, context, output, 0, num_rows, to));
+    }
+    return PH_OK;
+}
+
+/* Makes one pass over the rows; without outputs they are only encoded. */
+static ph_status run_pass(struct ph_session *session, struct ph__context *context,
+    struct ph__request *request, const struct ph__wanted *wanted)
+{
+    const ph__output_set set =
+        wanted != NULL ? ph__session_output_set(wanted->num_outputs, wanted->outputs) : 0;
     for (size_t first = 0; first < request->num_rows; first += session->max_batch) {
-        const size_t left = request->num_rows - first;
-        const size_t count = left < session->max_batch ? left : session->max_batch;
+        const size_t count = ph__min(request->num_rows - first, session->max_batch);
         context->rows.num_rows = 0;
         for (size_t row = first; row < first + count; row++)
             PH_TRY(request->encode(request, context, row));
-        if (probabilities != NULL)
-            PH_TRY(context_score(context, probabilities + first * num_tasks));
+        if (wanted == NULL)
+            continue;
+        PH_TRY(ph__context_run(session, context, set));
+        PH_TRY(take_outputs(session, context, wanted, first, count));
     }
     return PH_OK;
 }
 
 /* Encodes rows of several batches twice, so that all are known to be good before a result is written. */
-ph_status ph__session_run(struct ph_session *session, struct ph__request *request, float *probabilities)
+ph_status ph__session_run(
+    struct ph_session *session, struct ph__request *request, const struct ph__wanted *wanted)
 {
     struct ph__context *context = acquire(session);
     fenv_t former;
     ph_status status = PH_OK;
     ph__cpu_float_enter(false, &former);
-    if (probabilities == NULL || request->num_rows > session->max_batch)
+    if (wanted == NULL || request->num_rows > session->max_batch)
         status = run_pass(session, context, request, NULL);
-    if (status == PH_OK && probabilities != NULL)
-        status = run_pass(session, context, request, probabilities);
+    if (status == PH_OK && wanted != NULL)
+        status = run_pass(session, context, request, wanted);
     ph__cpu_float_leave(&former);
     release(session, context);
     return status;
+}
+
+static const size_t probability = PH_OUTPUT_PROBABILITY;
+
+ph_status ph__session_run_probabilities(
+    struct ph_session *session, struct ph__request *request, float *probabilities)
+{
+    const struct ph__wanted wanted = {1, &probability, &probabilities};
+    return ph__session_run(session, request, &wanted);
 }
 
 struct cell_request {
@@ -222,7 +185,19 @@ ph_status ph_session_score(
     struct ph_session *session, size_t num_rows, const struct ph_cell *cells, float *probabilities)
 {
     struct cell_request request = {{num_rows, encode_cells}, &session->inputs, cells};
-    return ph__session_run(session, &request.base, probabilities);
+    return ph__session_run_probabilities(session, &request.base, probabilities);
+}
+
+ph_status ph_session_score_outputs(struct ph_session *session, size_t num_rows, const struct ph_cell *cells,
+    size_t num_outputs, const size_t *outputs, float *const *values)
+{
+    struct cell_request request = {{num_rows, encode_cells}, &session->inputs, cells};
+    const struct ph__wanted wanted = {num_outputs, outputs, values};
+    for (size_t i = 0; i < num_outputs; i++)
+        if (outputs[i] >= session->num_outputs)
+            return ph_fail(
+                PH_ERROR_USAGE, "output %zu: the session has %zu", outputs[i], session->num_outputs);
+    return ph__session_run(session, &request.base, &wanted);
 }
 
 struct arrow_request {
@@ -253,7 +228,7 @@ ph_status ph_session_score_arrow(struct ph_session *session, const struct ArrowA
             ph__arrow_rows_match(&request.rows, session->model.encoder, &columns, PH_ARROW_FEATURES_ALONE);
     if (status == PH_OK) {
         request.base.num_rows = (size_t)columns.num_rows;
-        status = ph__session_run(session, &request.base, probabilities);
+        status = ph__session_run_probabilities(session, &request.base, probabilities);
     }
     ph__arrow_rows_fini(&request.rows);
     ph__arena_fini(&arena);
@@ -288,9 +263,10 @@ static ph_status warm_up(struct ph_session *session, size_t list_length)
     float *probabilities = calloc(session->max_batch * num_tasks, sizeof *probabilities);
     if (probabilities == NULL)
         return ph__out_of_memory("%zu rows", session->max_batch);
+    const struct ph__wanted wanted = {1, &probability, &probabilities};
     ph_status status = PH_OK;
     for (size_t i = 0; i < session->num_contexts && status == PH_OK; i++)
-        status = run_pass(session, &session->contexts[i], &request.base, probabilities);
+        status = run_pass(session, &session->contexts[i], &request.base, &wanted);
     free(probabilities);
     return status;
 }
@@ -305,19 +281,15 @@ static ph_status choose(const char *what, size_t wanted, size_t standard, size_t
     return PH_OK;
 }
 
-static ph_status open_contexts(
-    struct ph_session *session, enum ph_precision precision, size_t num_contexts, size_t list_length)
+static ph_status open_contexts(struct ph_session *session, size_t num_contexts)
 {
-    const struct ph_encoder *encoder = session->model.encoder;
-    const size_t row_ids = encoder->num_sparse + encoder->num_lists * (list_length - 1);
     session->contexts = calloc(num_contexts, sizeof *session->contexts);
     session->free_contexts = calloc(num_contexts, sizeof(struct ph__context *));
     if (session->contexts == NULL || session->free_contexts == NULL)
         return ph__out_of_memory("%zu contexts", num_contexts);
     for (size_t i = 0; i < num_contexts; i++) {
         session->num_contexts++;
-        PH_TRY(context_open(&session->contexts[i], &session->model, &session->config.model.settings,
-            precision, session->max_batch, row_ids));
+        PH_TRY(ph__context_open(session, &session->contexts[i]));
         session->free_contexts[session->num_free++] = &session->contexts[i];
     }
     return PH_OK;
@@ -339,7 +311,11 @@ static ph_status open_session(
         session->config.data.reading.negative_rate, options->row_format));
     PH_TRY(ph__inputs_init(session->model.encoder, &session->inputs));
     PH_TRY(ph__lines_init(session->model.encoder, &session->lines));
-    PH_TRY(open_contexts(session, options->precision, num_contexts, list_length));
+    PH_TRY(ph__session_list_outputs(session));
+    const struct ph_encoder *encoder = session->model.encoder;
+    session->row_ids = encoder->num_sparse + encoder->num_lists * (list_length - 1);
+    session->precision = options->precision;
+    PH_TRY(open_contexts(session, num_contexts));
     return warm_up(session, list_length);
 }
 
@@ -352,6 +328,7 @@ ph_status ph_session_open(
     if (session == NULL)
         return ph__out_of_memory("a session");
     pthread_mutex_init(&session->lock, NULL);
+    pthread_mutex_init(&session->building, NULL);
     pthread_cond_init(&session->is_given_back, NULL);
     fenv_t former;
     ph__cpu_float_enter(false, &former); /* numbers are read from the files */
@@ -369,7 +346,7 @@ void ph_session_close(struct ph_session *session)
     if (session == NULL)
         return;
     for (size_t i = 0; i < session->num_contexts; i++)
-        context_close(&session->contexts[i]);
+        ph__context_close(&session->contexts[i]);
     free(session->contexts);
     free(session->free_contexts);
     ph__lines_fini(&session->lines);
@@ -377,6 +354,7 @@ void ph_session_close(struct ph_session *session)
     ph__model_folder_close(&session->model);
     ph__model_config_fini(&session->config);
     pthread_cond_destroy(&session->is_given_back);
+    pthread_mutex_destroy(&session->building);
     pthread_mutex_destroy(&session->lock);
     free(session);
 }
@@ -406,4 +384,27 @@ size_t ph_session_num_tasks(const struct ph_session *session)
 uint64_t ph_session_weight_bytes(const struct ph_session *session)
 {
     return ph_store_parameter_bytes(session->model.store);
+}
+
+size_t ph_session_num_outputs(const struct ph_session *session)
+{
+    return session->num_outputs;
+}
+
+const char *ph_session_output_name(const struct ph_session *session, size_t output)
+{
+    return session->outputs[output].name;
+}
+
+size_t ph_session_output_width(const struct ph_session *session, size_t output)
+{
+    return session->outputs[output].width;
+}
+
+size_t ph_session_find_output(const struct ph_session *session, const char *name)
+{
+    for (size_t i = 0; i < session->num_outputs; i++)
+        if (strcmp(session->outputs[i].name, name) == 0)
+            return i;
+    return SIZE_MAX;
 }

@@ -12,15 +12,32 @@
 #include "data/source/source_libsvm.h"
 #include "phloem/serve.h"
 #include "serve/model_folder.h"
+#include "serve/scorer.h"
 
 /* ---- contexts ---- */
 
-/* Memory that one call at a time scores with: a batch from its rows to its logits, and a team of one thread.
+/* Set of outputs: bit 0 is the logits, which also make the probabilities; bit i the model's i-th named value. */
+typedef uint32_t ph__output_set;
+#define PH_LOGITS_SET ((ph__output_set)1)
+#define PH_MAX_NAMED_OUTPUTS 31
+
+/* Scorer of one set of outputs. */
+struct ph__set_scorer {
+    ph__output_set set;
+    const char *names[PH_MAX_NAMED_OUTPUTS]; /* (num_names), the session's */
+    size_t num_names;
+    struct ph_scorer *scorer;
+    struct ph__set_scorer *next;
+};
+
+/* Memory that one call at a time scores with: a batch from its rows to its outputs, and a team of one thread.
  * A session owns several contexts, over one store. */
 struct ph__context { /* zero-initialised is closed; must not move */
     const struct ph_encoder *encoder;
     struct ph_backend *backend;
-    struct ph_scorer *scorer;
+    struct ph__set_scorer *scorers;       /* the logits' first; others as they are asked for */
+    const struct ph__set_scorer *current; /* scored the batch that outputs are taken from */
+    const ph_real *logits;                /* (B,T) of that batch, if its set has them */
     struct ph__row_encoder row;
     struct ph__rows rows;        /* encoded, not scored yet */
     const uint32_t **row_starts; /* (max_batch) first word of each row, while a batch is made of them */
@@ -72,9 +89,14 @@ struct ph_session {
     struct ph__model_folder model;
     struct ph__inputs inputs;
     struct ph__lines lines;
+    struct ph__model_output *outputs; /* (num_outputs): probability, logit, the model's; in config.arena */
+    size_t num_outputs;
+    enum ph_precision precision;
+    size_t row_ids;               /* most ids of a row that memory is reserved for */
     struct ph__context *contexts; /* (num_contexts) */
     size_t num_contexts;
-    pthread_mutex_t lock; /* guards the members below */
+    pthread_mutex_t building; /* held while a scorer is built */
+    pthread_mutex_t lock;     /* guards the members below */
     pthread_cond_t is_given_back;
     struct ph__context **free_contexts; /* (num_free), the one that was used last at the end */
     size_t num_free;
@@ -88,8 +110,40 @@ struct ph__request {
     ph_status (*encode)(struct ph__request *request, struct ph__context *context, size_t row);
 };
 
-/* Scores the rows, in pieces if they exceed a batch: probabilities (num_rows, T), which stay untouched when a
- * row is bad. NULL: the rows are encoded alone, once. */
-ph_status ph__session_run(struct ph_session *session, struct ph__request *request, float *probabilities);
+/* Outputs that a request wants. */
+struct ph__wanted {
+    size_t num_outputs;
+    const size_t *outputs;
+    float *const *values; /* values[i]: (num_rows, width of outputs[i]) */
+};
+
+/* Scores the rows, in pieces if they exceed a batch; values stay untouched when a row is bad. wanted NULL: the
+ * rows are encoded alone, once. */
+ph_status ph__session_run(
+    struct ph_session *session, struct ph__request *request, const struct ph__wanted *wanted);
+/* Gives the probabilities alone. */
+ph_status ph__session_run_probabilities(
+    struct ph_session *session, struct ph__request *request, float *probabilities);
+
+/* ---- contexts (session_context.c), each for one thread at a time ---- */
+
+#define PH_OUTPUT_PROBABILITY 0 /* output of every session */
+
+/* Lists the outputs: what every model has, and behind it what the model names. */
+ph_status ph__session_list_outputs(struct ph_session *session);
+
+/* Opens a context with the scorer of the logits. Close it also after a failure. */
+ph_status ph__context_open(struct ph_session *session, struct ph__context *context);
+void ph__context_close(struct ph__context *context);
+
+/* Returns the set that computes these outputs. */
+ph__output_set ph__session_output_set(size_t num_outputs, const size_t *outputs);
+
+/* Scores the rows in the context, at most max_batch, and removes them. */
+ph_status ph__context_run(struct ph_session *session, struct ph__context *context, ph__output_set set);
+
+/* Copies an output of the set that ran last: rows [first, first + num_rows) of the batch. */
+ph_status ph__context_output(const struct ph_session *session, const struct ph__context *context,
+    size_t output, size_t first, size_t num_rows, float *to);
 
 #endif

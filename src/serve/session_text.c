@@ -152,7 +152,7 @@ ph_status ph_session_score_text(struct ph_session *session, const char *text, si
     if (request.base.num_rows > capacity_rows)
         return ph_fail(PH_ERROR_USAGE, "the text has %zu rows, but capacity_rows is %zu",
             request.base.num_rows, capacity_rows);
-    PH_TRY(ph__session_run(session, &request.base, probabilities));
+    PH_TRY(ph__session_run_probabilities(session, &request.base, probabilities));
     *num_rows_out = request.base.num_rows;
     return PH_OK;
 }

@@ -303,7 +303,7 @@ static ph_status evaluate_with(const struct ph_session *session, struct ph_backe
     struct ph__job_rows rows, struct ph_metrics *metrics_out)
 {
     const struct ph_reading *reading = &session->config.data.reading;
-    struct ph_scorer_options options = *ph__scorer_options(session->contexts[0].scorer);
+    struct ph_scorer_options options = *ph__scorer_options(session->contexts[0].scorers->scorer);
     struct ph_scorer *scorer;
     int no_signal;
     options.backend = backend;
