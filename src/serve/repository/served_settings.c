@@ -1,0 +1,131 @@
+#include "serve/repository/served_settings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file/file.h"
+
+#define MODEL(member) struct ph_served_settings, member
+#define MAX_ROWS 1e9
+#define MAX_BYTES 9e15
+#define MAX_US 3.6e9
+
+static const struct ph__option options[] = {
+    PH_CHOICE_KEY("versions", MODEL(versions), "latest", "latest|all|specific",
+        "Versions that are served. latest: the num_versions highest numbers. specific: those of "
+        "version_list."),
+    PH_INTEGER_KEY("num_versions", MODEL(num_versions), "1", 1, 1000, "Number of versions with latest."),
+    PH_TEXT_KEY("version_list", MODEL(version_list), "", "Versions with specific, as 3,5."),
+    PH_TEXT_KEY("outputs", MODEL(outputs), "",
+        "Values of the model that are offered beside probability, logit and tasks, as hidden,embeddings."),
+    PH_CHOICE_KEY("row_format", MODEL(row_format), "fp32", "fp32|fp16|bf16|bf16_split|int8|int4",
+        "Format of the rows of embedding tables, as far as that makes them smaller."),
+    PH_CHOICE_KEY("precision", MODEL(precision), "fp32", "fp32|bf16",
+        "Precision of the weights of linear layers; arithmetic is in fp32."),
+    PH_INTEGER_KEY("max_batch", MODEL(max_batch), "64", 1, 65536,
+        "Rows scored together. Larger requests are scored in pieces. 1: no batching."),
+    PH_INTEGER_KEY("max_queue_delay_us", MODEL(max_queue_delay_us), "0", 0, MAX_US,
+        "Microseconds that a batch waits for more rows. Under load batches form without waiting."),
+    PH_INTEGER_KEY("max_queue_rows", MODEL(max_queue_rows), "16384", 1, MAX_ROWS,
+        "Rows that wait at a time. More are refused, unless they are one request and nothing else waits."),
+    PH_INTEGER_KEY("max_queue_bytes", MODEL(max_queue_bytes), "268435456", 1, MAX_BYTES,
+        "Bytes of the requests that wait at a time."),
+    PH_INTEGER_KEY("default_timeout_us", MODEL(default_timeout_us), "0", 0, MAX_US,
+        "Microseconds until the deadline of a request that names none. 0: no deadline."),
+};
+
+#define TABLE(section_name, help_text)                                                                 \
+    {                                                                                                  \
+        .section = (section_name), .help = (help_text), .options = options,                            \
+        .num_options = sizeof options / sizeof *options, .settings_size = sizeof(struct ph_served_settings) \
+    }
+
+const struct ph__option_table ph__served_options =
+    TABLE("serve.model", "Keys of every served model. The file MODEL/serve.yaml in the repository changes them "
+                         "for one model, without the section's name.");
+static const struct ph__option_table file_options = TABLE("", "Keys of a model.");
+
+/* ---- reading ---- */
+
+#define MAX_SETS (2 * sizeof options / sizeof *options)
+
+/* Adds each line of a text in the arena as a set for ph__config_read. */
+static size_t add_lines(char *text, const char **sets, size_t num_sets)
+{
+    while (*text != '\0' && num_sets < MAX_SETS) {
+        char *end = strchr(text, '\n');
+        sets[num_sets++] = text;
+        if (end == NULL)
+            break;
+        *end = '\0';
+        text = end + 1;
+    }
+    return num_sets;
+}
+
+ph_status ph__served_settings_read(const struct ph_served_settings *common, const char *model_folder,
+    struct ph__arena *arena, struct ph_served_settings *settings_out)
+{
+    const char *path = ph__path_join(arena, model_folder, "serve.yaml"), *values, *changes;
+    const char *sets[MAX_SETS];
+    struct ph_served_settings settings = *common;
+    struct ph__section section = {&file_options, &settings};
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    if (!ph__file_exists(path)) {
+        *settings_out = *common;
+        return PH_OK;
+    }
+    PH_TRY(ph__config_values(&section, 1, (struct ph__key_filter){0, 0}, arena, &values));
+    PH_TRY(ph__config_read(path, NULL, 0, &section, 1, arena));
+    PH_TRY(ph__config_changes(&section, 1, (struct ph__key_filter){0, 0}, arena, &changes));
+    size_t num_sets = add_lines((char *)(uintptr_t)values, sets, 0);
+    num_sets = add_lines((char *)(uintptr_t)changes, sets, num_sets);
+    PH_TRY(ph__config_read(NULL, sets, num_sets, &section, 1, arena));
+    *settings_out = settings;
+    return PH_OK;
+}
+
+/* ---- lists and versions ---- */
+
+ph_status ph__list_visit(
+    const char *list, ph_status (*visit)(void *context, struct ph__bytes name), void *context)
+{
+    while (list != NULL && *list != '\0') {
+        list += strspn(list, " ,");
+        size_t size = strcspn(list, ",");
+        const char *next = list + size;
+        while (size > 0 && list[size - 1] == ' ')
+            size--;
+        if (size > 0)
+            PH_TRY(visit(context, (struct ph__bytes){list, size}));
+        list = next;
+    }
+    return PH_OK;
+}
+
+struct wanted_version {
+    char text[24];
+    bool is_listed;
+};
+
+static ph_status compare(void *context, struct ph__bytes name)
+{
+    struct wanted_version *wanted = context;
+    wanted->is_listed |= ph__bytes_are(name, wanted->text);
+    return PH_OK;
+}
+
+bool ph__served_settings_want(
+    const struct ph_served_settings *settings, const uint64_t *versions, size_t count, uint64_t version)
+{
+    struct wanted_version wanted = {.is_listed = false};
+    if (settings->versions == PH_VERSIONS_ALL)
+        return true;
+    if (settings->versions == PH_VERSIONS_LATEST)
+        return count <= settings->num_versions || version >= versions[count - settings->num_versions];
+    snprintf(wanted.text, sizeof wanted.text, "%" PRIu64, version);
+    (void)ph__list_visit(settings->version_list, compare, &wanted);
+    return wanted.is_listed;
+}

@@ -1,0 +1,24 @@
+/* Settings of a served model: serve.model in the server's own config, and the file MODEL/serve.yaml. */
+#ifndef PH_SERVE_SERVED_SETTINGS_H
+#define PH_SERVE_SERVED_SETTINGS_H
+
+#include "base/memory/buffer.h"
+#include "base/option/option.h"
+#include "phloem/server.h"
+
+extern const struct ph__option_table ph__served_options; /* section "serve.model" */
+
+/* Gives the settings of one model: those of the server, changed by the keys of MODEL/serve.yaml that are not
+ * at their defaults. Texts are in the arena. PH_ERROR_CONFIG naming the file and line. */
+ph_status ph__served_settings_read(const struct ph_served_settings *common, const char *model_folder,
+    struct ph__arena *arena, struct ph_served_settings *settings_out);
+
+/* Tells whether the policy wants a version; versions: (count) that are there, ascending. */
+bool ph__served_settings_want(const struct ph_served_settings *settings, const uint64_t *versions,
+    size_t count, uint64_t version);
+
+/* Calls `visit` for each name of a list "a,b", without the blanks around names; its failure ends the visit. */
+ph_status ph__list_visit(
+    const char *list, ph_status (*visit)(void *context, struct ph__bytes name), void *context);
+
+#endif
