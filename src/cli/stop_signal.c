@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define STACK_BYTES (64 << 10) /* several times a signal frame with all vector registers */
@@ -108,4 +109,13 @@ void cli_stop_signal_removes(const char *path)
         removed_path[0] = '\0'; /* no file has this name */
     take_over(SIGINT, remove_and_end);
     take_over(SIGTERM, remove_and_end);
+}
+
+void cli_raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)!setrlimit(RLIMIT_NOFILE, &limit);
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memory/buffer.h"
 #include "base/sum/checksum.h"
 #include "phloem/status.h"
 
@@ -55,6 +56,13 @@ ph_status ph__decompressor_read(
 bool ph__decompressor_is_plain_file(const struct ph__decompressor *decompressor);
 /* Moves to a byte of the file. Returns false, without moving, when the stream cannot seek. */
 bool ph__decompressor_seek(struct ph__decompressor *decompressor, uint64_t byte);
+
+/* Appends what bytes of gzip or zlib ("deflate" of HTTP) hold to a buffer. PH_ERROR_DATA when they are neither,
+ * damaged, cut off or followed by others, or hold more than max_bytes. */
+ph_status ph__inflate(const void *bytes, size_t size, uint64_t max_bytes, struct ph__buffer *to);
+
+/* Appends bytes as gzip or zlib, at the fastest level. */
+ph_status ph__deflate(const void *bytes, size_t size, bool is_gzip, struct ph__buffer *to);
 
 /* Continues the CRC-32 of ZIP and gzip over `size` more bytes; a CRC starts at 0. */
 uint32_t ph__crc32(uint32_t crc, const void *bytes, size_t size);

@@ -1,7 +1,6 @@
 /* phloem hub [--config FILE]: runs a parameter hub; phloem hub destroy; and passes on status and bench. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/thread/stop.h"
@@ -82,22 +81,11 @@ static ph_status run_until_stopped(struct ph_hub_server *server)
     return ph_fail(ph__stop_status(stop_signal), "stopped by a signal, after all jobs were ended");
 }
 
-/* Raises the limit of descriptors to what the system allows: workers cost descriptors, and nothing here minds
- * large ones. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    (void)!setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static ph_status serve(const struct request *request)
 {
     const struct ph_hub_server_options *options = &request->options;
     struct ph_hub_server *server;
-    raise_descriptor_limit();
+    cli_raise_descriptor_limit();
     if (options->trace_path != NULL)
         PH_TRY(cli_output_try(options->trace_path));
     PH_TRY(ph_hub_server_create(options, &server));

@@ -1,0 +1,84 @@
+/* A server's figures, as Prometheus' text: Triton's names for its own, phloem_ for ours. */
+#include "net/server/prometheus.h"
+#include "serve/server/server_state.h"
+
+#define NUM_LABELS 2
+
+struct page {
+    struct ph__prometheus text;
+    struct ph_server *server;
+    void (*add)(struct page *page, struct ph__served *served); /* a version's samples of the family */
+    size_t member;                                             /* offset of the counter */
+    uint64_t scale;
+};
+
+static void list_labels(const struct ph__served *served, struct ph__prometheus_label labels[NUM_LABELS])
+{
+    labels[0] = (struct ph__prometheus_label){"model", served->model};
+    labels[1] = (struct ph__prometheus_label){"version", served->version_text};
+}
+
+static void add_counter(struct page *page, struct ph__served *served)
+{
+    const struct ph__served_figures figures = ph__served_figures(served);
+    struct ph__prometheus_label labels[NUM_LABELS];
+    list_labels(served, labels);
+    const uint64_t count = *(const uint64_t *)(const void *)((const char *)&figures + page->member);
+    ph__prometheus_count(&page->text, labels, NUM_LABELS, count / page->scale);
+}
+
+static void add_failures(struct page *page, struct ph__served *served)
+{
+    static const char *const reasons[] = {
+#define X(name) #name,
+        PH_SERVED_FAILURES(X)
+#undef X
+    };
+    const struct ph__served_figures figures = ph__served_figures(served);
+    struct ph__prometheus_label labels[NUM_LABELS + 1];
+    list_labels(served, labels);
+    for (size_t i = 0; i < PH_NUM_FAILURES; i++) {
+        labels[NUM_LABELS] = (struct ph__prometheus_label){"reason", reasons[i]};
+        ph__prometheus_count(&page->text, labels, NUM_LABELS + 1, figures.failures[i]);
+    }
+}
+
+static void add_waiting(struct page *page, struct ph__served *served)
+{
+    struct ph__prometheus_label labels[NUM_LABELS];
+    struct ph__queue_figures figures;
+    list_labels(served, labels);
+    ph__queue_figures(served->queue, &figures);
+    ph__prometheus_count(&page->text, labels, NUM_LABELS, figures.num_waiting);
+}
+
+static void visit(void *context, struct ph__served *served)
+{
+    struct page *page = context;
+    page->add(page, served);
+}
+
+static void add_family(struct page *page, enum ph__prometheus_kind kind, const char *name, const char *help,
+    void (*add)(struct page *page, struct ph__served *served))
+{
+    ph__prometheus_begin(&page->text, kind, name, help);
+    page->add = add;
+    ph__repository_visit(page->server->repository, visit, page);
+}
+
+ph_status ph__server_write_metrics(void *server, struct ph__writer *writer)
+{
+    struct page page = {.server = server};
+    ph__prometheus_init(&page.text, writer);
+#define X(member_name, name, units, help)                                \
+    page.member = offsetof(struct ph__served_figures, member_name);      \
+    page.scale = units;                                                  \
+    add_family(&page, PH_PROMETHEUS_COUNTER, name, help, add_counter);
+    PH_SERVED_COUNTERS(X)
+#undef X
+    add_family(&page, PH_PROMETHEUS_COUNTER, "nv_inference_request_failure",
+        "Requests that failed, by reason.", add_failures);
+    add_family(&page, PH_PROMETHEUS_GAUGE, "nv_inference_pending_request_count",
+        "Requests that wait in a queue.", add_waiting);
+    return ph__prometheus_finish(&page.text);
+}
