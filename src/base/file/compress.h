@@ -57,8 +57,8 @@ bool ph__decompressor_is_plain_file(const struct ph__decompressor *decompressor)
 /* Moves to a byte of the file. Returns false, without moving, when the stream cannot seek. */
 bool ph__decompressor_seek(struct ph__decompressor *decompressor, uint64_t byte);
 
-/* Appends what bytes of gzip or zlib ("deflate" of HTTP) hold to a buffer. PH_ERROR_DATA when they are neither,
- * damaged, cut off or followed by others, or hold more than max_bytes. */
+/* Appends what bytes of gzip or zlib ("deflate" of HTTP) hold to a buffer. PH_ERROR_DATA when they are
+ * neither, damaged, cut off or followed by others, or hold more than max_bytes. */
 ph_status ph__inflate(const void *bytes, size_t size, uint64_t max_bytes, struct ph__buffer *to);
 
 /* Appends bytes as gzip or zlib, at the fastest level. */

@@ -13,8 +13,8 @@
 #define GZIP 16
 
 /* Runs `step` over the input until it says that the stream is over; appends its output. */
-static ph_status run(z_stream *stream, int (*step)(z_stream *stream, int flush), int flush, uint64_t max_bytes,
-    struct ph__buffer *to)
+static ph_status run(z_stream *stream, int (*step)(z_stream *stream, int flush), int flush,
+    uint64_t max_bytes, struct ph__buffer *to)
 {
     int outcome = Z_OK;
     const size_t start = to->size;
@@ -27,7 +27,8 @@ static ph_status run(z_stream *stream, int (*step)(z_stream *stream, int flush),
         outcome = step(stream, flush);
         to->size -= stream->avail_out;
         if (to->size - start > max_bytes)
-            return ph_fail(PH_ERROR_DATA, "the body holds more than %llu bytes", (unsigned long long)max_bytes);
+            return ph_fail(
+                PH_ERROR_DATA, "the body holds more than %llu bytes", (unsigned long long)max_bytes);
     }
     if (outcome == Z_MEM_ERROR)
         return ph__out_of_memory("a body");

@@ -40,8 +40,7 @@ enum ph__json_type {
     PH_JSON_TYPE_NULL,
 };
 
-void ph__json_scan_init(
-    struct ph__json_scan *scan, const char *text, size_t size, struct ph__arena *arena);
+void ph__json_scan_init(struct ph__json_scan *scan, const char *text, size_t size, struct ph__arena *arena);
 
 /* Returns the type of the value that comes next. */
 enum ph__json_type ph__json_scan_type(struct ph__json_scan *scan);

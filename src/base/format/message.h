@@ -34,7 +34,8 @@ enum ph__field_type {
 
 enum ph__field_form {
     PH_FIELD_FORM_ONE,
-    PH_FIELD_FORM_LIST, /* struct ph__list; numbers of protobuf are read packed or not, and not written packed */
+    PH_FIELD_FORM_LIST, /* struct ph__list; numbers of protobuf are read packed or not, and not written packed
+                         */
     PH_FIELD_FORM_MAP,  /* struct ph__list of a NESTED whose first field is a text, the key, and whose second
                            field is the value: in JSON an object */
 };
@@ -74,10 +75,10 @@ struct ph__message {
 #define PH_MESSAGE_FIELDS(array) .fields = (array), .num_fields = sizeof(array) / sizeof *(array)
 
 /* Read a message into its struct. PH_ERROR_DATA says what is wrong and where; PH_ERROR_MEMORY. */
-ph_status ph__message_from_protobuf(const struct ph__message *message, const void *bytes, size_t size,
-    struct ph__arena *arena, void *to);
-ph_status ph__message_from_json(const struct ph__message *message, const char *text, size_t size,
-    struct ph__arena *arena, void *to);
+ph_status ph__message_from_protobuf(
+    const struct ph__message *message, const void *bytes, size_t size, struct ph__arena *arena, void *to);
+ph_status ph__message_from_json(
+    const struct ph__message *message, const char *text, size_t size, struct ph__arena *arena, void *to);
 
 /* Append a message to a buffer. */
 void ph__message_to_protobuf(const struct ph__message *message, const void *from, struct ph__buffer *bytes);

@@ -69,14 +69,14 @@ static enum wire_type wire_type_of(enum ph__field_type type)
 
 static ph_status read_message(const struct ph__message *message, struct reader *reader, void *to);
 
-static ph_status read_nested(const struct ph__field *field, struct reader *reader, const void *bytes,
-    size_t size, void *to)
+static ph_status read_nested(
+    const struct ph__field *field, struct reader *reader, const void *bytes, size_t size, void *to)
 {
     struct reader inner = {bytes, (const unsigned char *)bytes + size, reader->arena, false};
     const ph_status status = read_message(field->message, &inner, to);
-    return status == PH_ERROR_DATA ? ph_fail(status, "%s: %s", field->name != NULL ? field->name : "a field",
-                                         ph_error_text())
-                                   : status;
+    return status == PH_ERROR_DATA
+               ? ph_fail(status, "%s: %s", field->name != NULL ? field->name : "a field", ph_error_text())
+               : status;
 }
 
 /* Reads one value of the field's own wire type. */
@@ -91,9 +91,7 @@ static ph_status read_value(const struct ph__field *field, struct reader *reader
             *(uint64_t *)to = value;
         return PH_OK;
     }
-    const uint64_t size = wire_type == WIRE_FIXED32   ? 4
-                          : wire_type == WIRE_FIXED64 ? 8
-                                                      : read_varint(reader);
+    const uint64_t size = wire_type == WIRE_FIXED32 ? 4 : wire_type == WIRE_FIXED64 ? 8 : read_varint(reader);
     const void *bytes = take(reader, size);
     if (bytes == NULL)
         return PH_OK; /* is_cut */
@@ -163,8 +161,9 @@ static ph_status read_message(const struct ph__message *message, struct reader *
             *ph__message_choice(message, to) = field->number;
         PH_TRY(read_field(field, (unsigned)(tag & 7), reader, (char *)to + field->offset));
     }
-    return reader->is_cut ? ph_fail(PH_ERROR_DATA, "%s is no protobuf message, or cut off", message->name)
-                          : PH_OK;
+    return reader->is_cut
+               ? ph_fail(PH_ERROR_DATA, "%s is not a message of protobuf, or is cut off", message->name)
+               : PH_OK;
 }
 
 ph_status ph__message_from_protobuf(

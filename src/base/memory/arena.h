@@ -18,8 +18,8 @@ void *ph__arena_alloc_array(struct ph__arena *arena, size_t count, size_t size);
 char *ph__arena_strdup(struct ph__arena *arena, const char *text);
 char *ph__arena_printf(struct ph__arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Takes all allocations back and keeps a block that is large enough for as many again: an arena that is filled
- * alike again and again soon allocates no more. */
+/* Takes all allocations back and keeps a block that is large enough for as many again: an arena that is
+ * filled alike again and again soon allocates no more. */
 void ph__arena_reset(struct ph__arena *arena);
 void ph__arena_fini(struct ph__arena *arena);
 

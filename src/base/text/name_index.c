@@ -19,8 +19,7 @@ struct ph__indexed_name {
 };
 
 /* Returns the slot of the name, or the free slot where the name belongs. Needs a free slot. */
-static size_t *find_slot(
-    const struct ph__name_index *index, const char *name, size_t length, uint64_t hash)
+static size_t *find_slot(const struct ph__name_index *index, const char *name, size_t length, uint64_t hash)
 {
     size_t at = (size_t)hash & (index->num_slots - 1);
     for (; index->slots[at] != 0; at = (at + 1) & (index->num_slots - 1)) {

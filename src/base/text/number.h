@@ -12,9 +12,10 @@
 bool ph__number_parse(const char *text, double *number_out);
 bool ph__integer_parse(const char *text, int64_t *integer_out);
 
-/* Parses, fast and independently of the locale, [+-]digits[.digits][(e|E)[+-]digits], with at least one digit before or after the point. Returns
- * false for anything else and for a magnitude beyond double ("nan" and "inf" included). Exact for up to 15
- * digits and exponents to 22, else within one unit in the last place of double. */
+/* Parses, fast and independently of the locale, [+-]digits[.digits][(e|E)[+-]digits], with at least one digit
+ * before or after the point. Returns false for anything else and for a magnitude beyond double ("nan" and
+ * "inf" included). Exact for up to 15 digits and exponents to 22, else within one unit in the last place of
+ * double. */
 bool ph__decimal_parse(const char *text, size_t length, double *number_out);
 
 #define PH_INTEGER_TEXT_BYTES 22 /* a sign, 20 digits and the NUL */

@@ -20,7 +20,8 @@ static void values_are_read_one_by_one(void **state)
     struct ph__arena arena = {0};
     struct ph__bytes key;
     struct ph__json_scan scan = scan_of(
-        " {\"a\" : [1, -2.5e1, true], \"b\":{}, \"c\\n\":null,\"d\":\"x\", \"skipped\":[[],{\"z\":[1]}]} ", &arena);
+        " {\"a\" : [1, -2.5e1, true], \"b\":{}, \"c\\n\":null,\"d\":\"x\", \"skipped\":[[],{\"z\":[1]}]} ",
+        &arena);
     assert_int_equal(ph__json_scan_type(&scan), PH_JSON_TYPE_OBJECT);
     ph__json_scan_begin(&scan);
     assert_true(ph__json_scan_next(&scan, &key) && ph__bytes_are(key, "a"));
@@ -53,8 +54,8 @@ static void escapes_become_utf8(void **state)
     struct ph__arena arena = {0};
     struct ph__json_scan scan =
         scan_of("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20ac\\ud83d\\ude00\"", &arena);
-    assert_true(ph__bytes_are(
-        ph__json_scan_string(&scan), "\"\\/\b\f\n\r\tA\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
+    assert_true(
+        ph__bytes_are(ph__json_scan_string(&scan), "\"\\/\b\f\n\r\tA\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
     assert_ok(ph__json_scan_finish(&scan));
     ph__arena_fini(&arena);
 }
@@ -112,9 +113,10 @@ static void the_same_texts_are_json_as_for_jansson(void **state)
 {
     (void)state;
     static const char *const texts[] = {"[]", "{}", "[1]", "[01]", "[-]", "[1.]", "[.5]", "[1e]", "[1e+2]",
-        "[-0]", "[1,]", "[,1]", "{\"a\":1,}", "{\"a\" 1}", "{a:1}", "[\"a\nb\"]", "[\"\\x\"]", "[\"\\ud800\"]",
-        "[\"\\udc00\"]", "[\"\\ud800\\u0041\"]", "[\"\\u12\"]", "[tru]", "[true]", "[nul]", "[null]", "[\xff]",
-        "[\"\xff\"]", "[", "]", "[}", "{]", "[[[]]]", "[] []", "", " ", "[\"abc]", "[1 ]", "[\t1\r\n]", "[1\f]"};
+        "[-0]", "[1,]", "[,1]", "{\"a\":1,}", "{\"a\" 1}", "{a:1}", "[\"a\nb\"]", "[\"\\x\"]",
+        "[\"\\ud800\"]", "[\"\\udc00\"]", "[\"\\ud800\\u0041\"]", "[\"\\u12\"]", "[tru]", "[true]", "[nul]",
+        "[null]", "[\xff]", "[\"\xff\"]", "[", "]", "[}", "{]", "[[[]]]", "[] []", "", " ", "[\"abc]", "[1 ]",
+        "[\t1\r\n]", "[1\f]"};
     struct ph__arena arena = {0};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct ph__json *json = NULL;

@@ -80,10 +80,13 @@ static const struct ph__field sample_fields[] = {
     {"raw", 0, PH_FIELD_TYPE_JSON, .offset = SAMPLE(raw)},
     {"word", 7, PH_FIELD_TYPE_WORD, .offset = SAMPLE(word), .words = words},
     {"point", 8, PH_FIELD_TYPE_NESTED, .offset = SAMPLE(point), .message = &point_message},
-    {"numbers", 9, PH_FIELD_TYPE_INT64, .form = PH_FIELD_FORM_LIST, .offset = SAMPLE(numbers), .is_always = true},
+    {"numbers", 9, PH_FIELD_TYPE_INT64, .form = PH_FIELD_FORM_LIST, .offset = SAMPLE(numbers),
+        .is_always = true},
     {"names", 10, PH_FIELD_TYPE_TEXT, .form = PH_FIELD_FORM_LIST, .offset = SAMPLE(names)},
-    {"points", 11, PH_FIELD_TYPE_NESTED, .form = PH_FIELD_FORM_LIST, .offset = SAMPLE(points), .message = &point_message},
-    {"pairs", 16, PH_FIELD_TYPE_NESTED, .form = PH_FIELD_FORM_MAP, .offset = SAMPLE(pairs), .message = &pair_message},
+    {"points", 11, PH_FIELD_TYPE_NESTED, .form = PH_FIELD_FORM_LIST, .offset = SAMPLE(points),
+        .message = &point_message},
+    {"pairs", 16, PH_FIELD_TYPE_NESTED, .form = PH_FIELD_FORM_MAP, .offset = SAMPLE(pairs),
+        .message = &pair_message},
 };
 static const struct ph__message sample_message = {
     .name = "Sample", .size = sizeof(struct sample), PH_MESSAGE_FIELDS(sample_fields)};
@@ -93,24 +96,125 @@ static const struct ph__message sample_message = {
 #define SAMPLE_JSON                                                                                   \
     "{\"flag\":true,\"number\":-3,\"count\":300,\"small\":0.100000001,\"name\":\"caf\xc3\xa9\","      \
     "\"raw\":[1, {\"a\":null}],\"word\":\"SOME\",\"point\":{\"x\":1,\"y\":2.5},\"numbers\":[1,2,3,4," \
-    "5],\"names\":[\"a\",\"b\"],\"points\":[{\"x\":0},{\"x\":7}],\"pairs\":{\"yes\":true,\"n\":4,"     \
+    "5],\"names\":[\"a\",\"b\"],\"points\":[{\"x\":0},{\"x\":7}],\"pairs\":{\"yes\":true,\"n\":4,"    \
     "\"t\":\"x\",\"r\":1.5}}"
 
 static const unsigned char sample_bytes[] = {
-    0x08, 1,                                                          /* flag */
-    0x10, 0xfd, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, /* number */
-    0x18, 0xac, 0x02,                                                 /* count */
-    0x25, 0xcd, 0xcc, 0xcc, 0x3d,                                     /* small */
-    0x2a, 5, 'c', 'a', 'f', 0xc3, 0xa9,                               /* name */
-    0x38, 1,                                                          /* word */
-    0x42, 11, 0x08, 1, 0x11, 0, 0, 0, 0, 0, 0, 0x04, 0x40,            /* point */
-    0x48, 1, 0x48, 2, 0x48, 3, 0x48, 4, 0x48, 5,                      /* numbers */
-    0x52, 1, 'a', 0x52, 1, 'b',                                       /* names */
-    0x5a, 0, 0x5a, 2, 0x08, 7,                                        /* points */
-    0x82, 0x01, 9, 0x0a, 3, 'y', 'e', 's', 0x12, 2, 0x08, 1,          /* pairs */
-    0x82, 0x01, 7, 0x0a, 1, 'n', 0x12, 2, 0x10, 4,                    /* pairs */
-    0x82, 0x01, 8, 0x0a, 1, 't', 0x12, 3, 0x1a, 1, 'x',               /* pairs */
-    0x82, 0x01, 14, 0x0a, 1, 'r', 0x12, 9, 0x21, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f,
+    0x08,
+    1, /* flag */
+    0x10,
+    0xfd,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0x01, /* number */
+    0x18,
+    0xac,
+    0x02, /* count */
+    0x25,
+    0xcd,
+    0xcc,
+    0xcc,
+    0x3d, /* small */
+    0x2a,
+    5,
+    'c',
+    'a',
+    'f',
+    0xc3,
+    0xa9, /* name */
+    0x38,
+    1, /* word */
+    0x42,
+    11,
+    0x08,
+    1,
+    0x11,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0x04,
+    0x40, /* point */
+    0x48,
+    1,
+    0x48,
+    2,
+    0x48,
+    3,
+    0x48,
+    4,
+    0x48,
+    5, /* numbers */
+    0x52,
+    1,
+    'a',
+    0x52,
+    1,
+    'b', /* names */
+    0x5a,
+    0,
+    0x5a,
+    2,
+    0x08,
+    7, /* points */
+    0x82,
+    0x01,
+    9,
+    0x0a,
+    3,
+    'y',
+    'e',
+    's',
+    0x12,
+    2,
+    0x08,
+    1, /* pairs */
+    0x82,
+    0x01,
+    7,
+    0x0a,
+    1,
+    'n',
+    0x12,
+    2,
+    0x10,
+    4, /* pairs */
+    0x82,
+    0x01,
+    8,
+    0x0a,
+    1,
+    't',
+    0x12,
+    3,
+    0x1a,
+    1,
+    'x', /* pairs */
+    0x82,
+    0x01,
+    14,
+    0x0a,
+    1,
+    'r',
+    0x12,
+    9,
+    0x21,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0xf8,
+    0x3f,
 };
 
 static void assert_is_sample(const struct sample *sample)
@@ -157,8 +261,7 @@ static void protobuf_is_read_and_written(void **state)
     struct ph__arena arena = {0};
     struct ph__buffer bytes = {0};
     struct sample sample;
-    assert_ok(
-        ph__message_from_protobuf(&sample_message, sample_bytes, sizeof sample_bytes, &arena, &sample));
+    assert_ok(ph__message_from_protobuf(&sample_message, sample_bytes, sizeof sample_bytes, &arena, &sample));
     assert_is_sample(&sample);
     ph__message_to_protobuf(&sample_message, &sample, &bytes);
     assert_int_equal(bytes.size, sizeof sample_bytes);
@@ -171,8 +274,8 @@ static void packed_numbers_and_unknown_fields_are_read(void **state)
 {
     (void)state;
     static const unsigned char bytes[] = {0x4a, 3, 1, 2, 3, 0x48, 4, /* numbers, packed and not */
-        0x98, 0x06, 1, 0x9a, 0x06, 2, 0, 0, 0x99, 0x06, 0, 0, 0, 0, 0, 0, 0, 0, 0x9d, 0x06, 0, 0, 0, 0, 0x4a, 1,
-        5};
+        0x98, 0x06, 1, 0x9a, 0x06, 2, 0, 0, 0x99, 0x06, 0, 0, 0, 0, 0, 0, 0, 0, 0x9d, 0x06, 0, 0, 0, 0, 0x4a,
+        1, 5};
     struct ph__arena arena = {0};
     struct sample sample;
     assert_ok(ph__message_from_protobuf(&sample_message, bytes, sizeof bytes, &arena, &sample));
@@ -233,8 +336,8 @@ static void faults_are_named(void **state)
     struct ph__arena arena = {0};
     struct sample sample;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_fails(ph__message_from_json(
-                         &sample_message, cases[i].text, strlen(cases[i].text), &arena, &sample),
+        assert_fails(
+            ph__message_from_json(&sample_message, cases[i].text, strlen(cases[i].text), &arena, &sample),
             PH_ERROR_DATA, cases[i].part);
     assert_fails(ph__message_from_protobuf(&sample_message, other_type, 2, &arena, &sample), PH_ERROR_DATA,
         "field 2 has wire type 2");

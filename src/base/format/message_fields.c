@@ -1,8 +1,6 @@
-#include "base/format/message.h"
+#include "base/format/message_fields.h"
 
 #include <string.h>
-
-#include "base/format/message_fields.h"
 
 static const size_t sizes[PH_FIELD_TYPE_COUNT] = {
     [PH_FIELD_TYPE_BOOL] = sizeof(bool),
@@ -21,7 +19,7 @@ size_t ph__field_item_bytes(const struct ph__field *field)
     return field->type == PH_FIELD_TYPE_NESTED ? field->message->size : sizes[field->type];
 }
 
-/* The capacity is the least power of two, from four on, that holds the items. */
+/* Keeps a capacity of the least power of two, from four on, that holds the items. */
 void *ph__list_add(struct ph__list *list, size_t item_bytes, struct ph__arena *arena)
 {
     const size_t count = list->count;
