@@ -13,7 +13,7 @@ add_library(phloem_hub_kernels OBJECT src/kernel/kernel_list.c src/base/thread/p
 target_link_libraries(phloem_hub_kernels PRIVATE phloem_flags)
 target_compile_definitions(phloem_hub_kernels PRIVATE ${isa_definitions} PH_TABLE_KERNEL_LIST=PH_HUB_KERNEL_LIST)
 set(hub_objects
-  $<FILTER:$<FILTER:$<TARGET_OBJECTS:phloem_objects>,INCLUDE,/src/\(net|hub\)/|/src/base/version\\.c|/src/tensor/tensor\\.c>,EXCLUDE,/grpc_server\\.c>
+  $<FILTER:$<FILTER:$<TARGET_OBJECTS:phloem_objects>,INCLUDE,/src/\(net|hub\)/|/src/base/version\\.c|/src/tensor/tensor\\.c>,EXCLUDE,/grpc_[a-z]+\\.c>
   $<TARGET_OBJECTS:phloem_hub_kernels>)
 
 # ---- shared ----

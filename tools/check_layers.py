@@ -18,8 +18,8 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("OpenMP", r"omp\.h", r"src/base/thread/parallel_openmp\.c"),
     ("libyaml", r"yaml\.h", r"src/base/format/yaml\w*\.c"),
     ("jansson", r"jansson\w*\.h", r"src/base/format/json\.c"),
-    ("zlib", r"zlib\.h", r"src/base/file/(de)?compress\.c|tests/unit/base/file/test_stream\w*\.c"),
-    ("zstd", r"zstd\w*\.h", r"src/base/file/(de)?compress\.c|tests/unit/base/file/test_stream\w*\.c"),
+    ("zlib", r"zlib\.h", r"src/base/file/((de)?compress|compress_memory)\.c|tests/unit/base/file/test_stream\w*\.c"),
+    ("zstd", r"zstd\w*\.h", r"src/base/file/((de)?compress|compress_memory)\.c|tests/unit/base/file/test_stream\w*\.c"),
     ("OpenSSL", r"openssl/.*", r"src/base/sum/(digest|gmac)\.c"),
     ("xxHash", r"xxh\w*\.h", r"src/base/sum/checksum\.c"),
     ("hwloc", r"hwloc(/.*|\.h)", r"src/hub/layout/placement_hwloc\.c"),
@@ -27,11 +27,11 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("MPI", r"mpi\w*\.h", r"src/comm/wire/\w*mpi\w*\.c|tests/mpi/pmpi_traffic\.c|bench/peers/openmpi_allreduce\.c"),
     ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/link/\w*ucx\w*\.c"),
     ("libmicrohttpd", r"microhttpd\.h", r"src/net/server/http_server\.c"),
-    ("nghttp2", r"nghttp2/nghttp2\.h", r"src/net/server/grpc_server\.c"),
+    ("nghttp2", r"nghttp2/nghttp2\.h", r"src/net/server/grpc_\w+\.[ch]"),
     ("SimGrid", r"(simgrid/.*|smpi/.*|xbt/.*)", r"src/sim/\w*simgrid\w*\.c"),
     ("CUDA", r"(cuda\w*|cublas\w*|nccl\w*)\.h", r"src/kernel/cuda/.*"),
 ]
-WRAPPED_BY_SEVERAL = {"CUDA", "OpenSSL", "zlib", "zstd"}  # a folder, or a file for each direction or algorithm
+WRAPPED_BY_SEVERAL = {"CUDA", "OpenSSL", "nghttp2", "zlib", "zstd"}  # a folder, or a file for each direction or algorithm
 
 
 def sources(root):

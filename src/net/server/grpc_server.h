@@ -22,14 +22,15 @@
 
 struct ph__grpc_call;
 
-/* Functions that the server calls, from ph__grpc_server_run and destroy. Any but `end` may send and finish. */
+/* Functions that the server calls, from ph__grpc_server_run and destroy. Any but `end` may send and finish.
+ */
 struct ph__grpc_handler {
     void (*begin)(void *context, struct ph__grpc_call *call); /* the head is there */
     /* A message has come. The handler may take the buffer's memory, and leave it another buffer. */
     void (*message)(void *context, struct ph__grpc_call *call, struct ph__buffer *message);
     void (*half_closed)(void *context, struct ph__grpc_call *call); /* the client sends no more */
-    /* The status has been sent, or will never be: was_cancelled. Called for each call that has begun; the call
-     * is not valid afterwards. */
+    /* The status has been sent, or will never be: was_cancelled. Called for each call that has begun; the
+     * call is not valid afterwards. */
     void (*end)(void *context, struct ph__grpc_call *call, bool was_cancelled);
     void *context;
 };
@@ -49,7 +50,7 @@ void ph__grpc_finish(struct ph__grpc_call *call, unsigned status, const char *te
 
 /* All but handler that are 0 have a default. */
 struct ph__grpc_options {
-    const char *address; /* "host:port" as of socket.h; NULL: a free port of 127.0.0.1 */
+    const char *address;                    /* "host:port" as of socket.h; NULL: a free port of 127.0.0.1 */
     const struct ph__grpc_handler *handler; /* borrowed until destroy */
     struct ph__log *log;                    /* borrowed until destroy; NULL: none */
     size_t max_connections;                 /* 0: 256 */
@@ -72,7 +73,7 @@ const char *ph__grpc_server_address(const struct ph__grpc_server *server); /* wi
 void ph__grpc_server_drain(struct ph__grpc_server *server);
 size_t ph__grpc_server_num_calls(const struct ph__grpc_server *server); /* that have not ended */
 
-/* As of http_server.h. */
+/* Do what those of http_server.h do. */
 int ph__grpc_server_descriptor(const struct ph__grpc_server *server);
 int ph__grpc_server_timeout_ms(const struct ph__grpc_server *server);
 ph_status ph__grpc_server_run(struct ph__grpc_server *server);

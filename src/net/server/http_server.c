@@ -23,7 +23,7 @@
 
 #define MAX_HEAD_BYTES ((size_t)16 << 10) /* of a connection, its request's head included */
 #define DEFAULT_TIMEOUT_MS 10000
-#define SWEEP_MS 500 /* between two looks at slow clients */
+#define SWEEP_MS 500                      /* between two looks at slow clients */
 #define KEPT_BODY_BYTES ((size_t)1 << 20) /* of a body's buffer, from exchange to exchange */
 #define EVENTS_A_ROUND 64
 #define DEFAULT_ADDRESS "127.0.0.1:0"
@@ -66,7 +66,7 @@ struct ph__http_server {
     int descriptor; /* epoll: the daemon's own descriptor, and watched sockets */
     char address[PH_ADDRESS_BYTES];
     struct ph__http_options options;
-    struct connection connections;         /* a ring, with this as its end */
+    struct connection connections; /* a ring, with this as its end */
     struct ph__http_exchange *free_exchanges;
     size_t num_exchanges;
     uint64_t next_sweep_ns;
@@ -225,8 +225,7 @@ static enum MHD_Result send_answer(struct ph__http_exchange *exchange)
         return MHD_NO;
     for (size_t i = 0; i < PH_HTTP_MAX_ANSWER_HEADERS && answer->headers[i].name != NULL; i++)
         if (result == MHD_YES)
-            result =
-                MHD_add_response_header(response, answer->headers[i].name, answer->headers[i].value);
+            result = MHD_add_response_header(response, answer->headers[i].name, answer->headers[i].value);
     if (result == MHD_YES && exchange->server->is_draining)
         result = MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     exchange->state = SENDING;
@@ -302,8 +301,8 @@ static void handle_exchange(struct ph__http_exchange *exchange)
 
 /* Called when a request's head has arrived, for each piece of its body, at its end, and when its connection
  * has been resumed. *begun is NULL in the first call, and what it then sets in all others. */
-static enum MHD_Result called(void *context, struct MHD_Connection *own, const char *path,
-    const char *method, const char *version, const char *body, size_t *body_size, void **begun)
+static enum MHD_Result called(void *context, struct MHD_Connection *own, const char *path, const char *method,
+    const char *version, const char *body, size_t *body_size, void **begun)
 {
     struct ph__http_server *server = context;
     struct connection *connection =
@@ -415,9 +414,9 @@ static ph_status start_daemon(struct ph__http_server *server, int listener)
 {
     const struct ph__http_options *options = &server->options;
     const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO;
-    server->daemon = MHD_start_daemon(flags, 0, NULL, NULL, called, server, MHD_OPTION_LISTEN_SOCKET, listener,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)options->max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        MAX_HEAD_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+    server->daemon = MHD_start_daemon(flags, 0, NULL, NULL, called, server, MHD_OPTION_LISTEN_SOCKET,
+        listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)options->max_connections,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, MAX_HEAD_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)ph__max(options->client_timeout_ms, options->idle_timeout_ms) / 1000 + 1,
         MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_NOTIFY_CONNECTION, notified, server,
         MHD_OPTION_END);
@@ -488,7 +487,8 @@ void ph__http_server_destroy(struct ph__http_server *server)
     }
     if (server->descriptor >= 0)
         close(server->descriptor);
-    for (struct ph__http_exchange *exchange = server->free_exchanges, *next; exchange != NULL; exchange = next) {
+    for (struct ph__http_exchange *exchange = server->free_exchanges, *next; exchange != NULL;
+         exchange = next) {
         next = exchange->next_free;
         ph__buffer_fini(&exchange->body);
         free(exchange);

@@ -52,9 +52,10 @@ struct ph__http_handler {
 /* Describe the request; texts are borrowed until `end`. */
 const char *ph__http_exchange_method(const struct ph__http_exchange *exchange);
 const char *ph__http_exchange_path(const struct ph__http_exchange *exchange);
-const char *ph__http_exchange_header(const struct ph__http_exchange *exchange, const char *name); /* or NULL */
+const char *ph__http_exchange_header(
+    const struct ph__http_exchange *exchange, const char *name); /* or NULL */
 
-/* The handler's own pointer, NULL at first. */
+/* Returns the place of the handler's own pointer, NULL at first. */
 void **ph__http_exchange_user(struct ph__http_exchange *exchange);
 
 struct ph__http_header {

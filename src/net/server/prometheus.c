@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/number.h"
 #include "base/text/utf8.h"
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
@@ -55,13 +56,15 @@ void ph__prometheus_begin(
     put_escaped(text, help, false);
     put(text, "\n# TYPE ");
     put(text, family);
-    put(text, kind == PH_PROMETHEUS_COUNTER ? " counter\n" : " gauge\n");
+    static const char *const kinds[] = {" counter\n", " gauge\n", " histogram\n"};
+    put(text, kinds[kind]);
 }
 
-static void put_sample(struct ph__prometheus *text, const struct ph__prometheus_label *labels,
-    size_t num_labels, const char *value)
+static void put_sample(struct ph__prometheus *text, const char *ending,
+    const struct ph__prometheus_label *labels, size_t num_labels, const char *value)
 {
     put(text, text->family);
+    put(text, ending);
     for (size_t i = 0; i < num_labels; i++) {
         put(text, i == 0 ? "{" : ",");
         put(text, labels[i].name);
@@ -79,7 +82,37 @@ void ph__prometheus_count(
 {
     char value[24];
     snprintf(value, sizeof value, "%" PRIu64, count);
-    put_sample(text, labels, num_labels, value);
+    put_sample(text, "", labels, num_labels, value);
+}
+
+void ph__prometheus_number(
+    struct ph__prometheus *text, const struct ph__prometheus_label *labels, size_t num_labels, double number)
+{
+    char value[PH_NUMBER_TEXT_BYTES];
+    (void)ph__real_write(number, PH_FLOAT_DIGITS, value);
+    put_sample(text, "", labels, num_labels, value);
+}
+
+void ph__prometheus_histogram(struct ph__prometheus *text, const struct ph__prometheus_label *labels,
+    size_t num_labels, const struct ph__prometheus_histogram *histogram)
+{
+    struct ph__prometheus_label all[PH_PROMETHEUS_MAX_LABELS + 1];
+    char bound[PH_NUMBER_TEXT_BYTES], value[PH_NUMBER_TEXT_BYTES];
+    uint64_t count = 0;
+    memcpy(all, labels, num_labels * sizeof *all);
+    all[num_labels] = (struct ph__prometheus_label){"le", bound};
+    for (size_t i = 0; i <= histogram->num_bounds; i++) {
+        count += histogram->counts[i];
+        if (i < histogram->num_bounds)
+            (void)ph__real_write(histogram->bounds[i], PH_FLOAT_DIGITS, bound);
+        else
+            snprintf(bound, sizeof bound, "+Inf");
+        snprintf(value, sizeof value, "%" PRIu64, count);
+        put_sample(text, "_bucket", all, num_labels + 1, value);
+    }
+    put_sample(text, "_count", labels, num_labels, value);
+    (void)ph__real_write(histogram->sum, PH_FLOAT_DIGITS, value);
+    put_sample(text, "_sum", labels, num_labels, value);
 }
 
 ph_status ph__prometheus_finish(const struct ph__prometheus *text)

@@ -18,7 +18,7 @@
 
 #define PH_PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-enum ph__prometheus_kind { PH_PROMETHEUS_COUNTER, PH_PROMETHEUS_GAUGE };
+enum ph__prometheus_kind { PH_PROMETHEUS_COUNTER, PH_PROMETHEUS_GAUGE, PH_PROMETHEUS_HISTOGRAM };
 
 struct ph__prometheus_label {
     const char *name, *value;
@@ -39,6 +39,22 @@ void ph__prometheus_begin(
 /* Writes a sample of the family; its labels differ from those of the other samples. */
 void ph__prometheus_count(struct ph__prometheus *text, const struct ph__prometheus_label *labels,
     size_t num_labels, uint64_t count);
+
+/* Writes a sample of a gauge, which is finite. */
+void ph__prometheus_number(
+    struct ph__prometheus *text, const struct ph__prometheus_label *labels, size_t num_labels, double number);
+
+/* Observations by their size: counts (num_bounds + 1), of which the last are beyond all bounds, ascending. */
+struct ph__prometheus_histogram {
+    size_t num_bounds;
+    const double *bounds; /* (num_bounds) upper ones */
+    const uint64_t *counts;
+    double sum;
+};
+#define PH_PROMETHEUS_MAX_LABELS 4
+/* Writes a histogram of the family, with at most PH_PROMETHEUS_MAX_LABELS labels. */
+void ph__prometheus_histogram(struct ph__prometheus *text, const struct ph__prometheus_label *labels,
+    size_t num_labels, const struct ph__prometheus_histogram *histogram);
 
 ph_status ph__prometheus_finish(const struct ph__prometheus *text);
 
