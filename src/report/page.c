@@ -245,11 +245,34 @@ static ph_status write_page(struct ph__writer *writer, const char *json)
 ph_status ph__page_write(const struct ph__page *page, const char *path)
 {
     struct ph__writer *writer;
+    PH_TRY(ph__writer_open_atomic(path, &writer));
+    return ph__writer_end(writer, ph__page_write_html(page, writer));
+}
+
+/* ---- live pages ---- */
+
+void ph__page_set_live(struct ph__page *page, const char *path, int every_ms)
+{
+    struct ph__json *live = ph__json_object();
+    ph__json_set_text(live, "path", path);
+    ph__json_set_integer(live, "every_ms", every_ms);
+    ph__json_set(page->document, "live", live);
+}
+
+ph_status ph__page_write_html(const struct ph__page *page, struct ph__writer *writer)
+{
     char *json;
     PH_TRY(ph__json_text(page->document, 0, &json));
-    ph_status status = ph__writer_open_atomic(path, &writer);
-    if (status == PH_OK)
-        status = ph__writer_end(writer, write_page(writer, json));
+    const ph_status status = write_page(writer, json);
+    free(json);
+    return status;
+}
+
+ph_status ph__page_write_document(const struct ph__page *page, struct ph__writer *writer)
+{
+    char *json;
+    PH_TRY(ph__json_text(page->document, 0, &json));
+    const ph_status status = ph__writer_write(writer, json, strlen(json));
     free(json);
     return status;
 }

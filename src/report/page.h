@@ -9,6 +9,7 @@
  *     state       {is_done, text}: how the reported work ended, and why
  *     facts       [{name, value}]
  *     sections    [{id, heading, note, blocks}]
+ *     live        {path, every_ms}: of a page that is drawn anew from the document at `path` of its own host
  *
  * A block is {kind, ...}; by its kind, the other members are:
  *
@@ -30,6 +31,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/file/stream.h"
 #include "base/format/json.h"
 
 struct ph__page {
@@ -44,6 +46,12 @@ void ph__page_fini(struct ph__page *page);
 /* Writes the page to `path`, which keeps its former file until the new one is complete. PH_ERROR_DISK naming
  * the path, PH_ERROR_MEMORY. */
 ph_status ph__page_write(const struct ph__page *page, const char *path);
+
+/* Make a page of a running server: `path` is where ph__page_write_document answers, every_ms how often the
+ * page asks for it. */
+void ph__page_set_live(struct ph__page *page, const char *path, int every_ms);
+ph_status ph__page_write_html(const struct ph__page *page, struct ph__writer *writer);
+ph_status ph__page_write_document(const struct ph__page *page, struct ph__writer *writer); /* JSON alone */
 
 /* Says how the reported work ended, and why. */
 void ph__page_set_state(struct ph__page *page, bool is_done, const char *text);
