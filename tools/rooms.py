@@ -38,6 +38,7 @@ SUB_ROOMS = {
     "comm": ["wire", "watch", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
     "shard": ["lookup", "dense"],
+    "serve": ["wire", "queue", "repository", "server"],
     "train": ["measure", "config", "ranks", "folder", "loop"],
     "cli": ["hub", "verb"],
 }
@@ -60,6 +61,7 @@ PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
     "model.h": "model",
     "data.h": "data",
     "serve.h": "serve",
+    "server.h": "serve",
     "train.h": "train",
     "hub.h": "hub",
     "hub_server.h": "hub",

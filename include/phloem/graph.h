@@ -131,9 +131,9 @@ ph_value ph_builder_parameter(const struct ph_builder *builder, size_t index);
  * ph_workspace_scalar for scalars). */
 void ph_output(struct ph_builder *builder, const char *name, ph_value value);
 
-/* Gives a value a name by which a scorer can be asked for it (phloem/serve.h): "hidden", what the layer of the
- * logits reads; "embeddings". Names are scoped. What nobody asks for is not computed. Does nothing for value
- * 0; a name that is given twice makes the builder fail with PH_ERROR_CONFIG. */
+/* Gives a value a name by which a scorer can be asked for it (phloem/serve.h): "hidden", what the layer of
+ * the logits reads; "embeddings". Names are scoped. What nobody asks for is not computed. Does nothing for
+ * value 0; a name that is given twice makes the builder fail with PH_ERROR_CONFIG. */
 void ph_name_value(struct ph_builder *builder, const char *name, ph_value value);
 size_t ph_builder_num_named_values(const struct ph_builder *builder);
 /* Returns named value `index` in the order of their naming; index < ph_builder_num_named_values. The name is

@@ -110,17 +110,17 @@ uint64_t ph_session_weight_bytes(
 PH_MUST_CHECK ph_status ph_session_score(
     struct ph_session *session, size_t num_rows, const struct ph_cell *cells, float *probabilities);
 
-/* Describe the outputs of a session: 0 is "probability" and 1 "logit", both of T numbers a row; the others are
- * the values that the model names (ph_name_value), such as "hidden", what the layer of the logits reads, and
- * "embeddings". Names are the session's. find returns SIZE_MAX when there is no such output. */
+/* Describe the outputs of a session: 0 is "probability" and 1 "logit", both of T numbers a row; the others
+ * are the values that the model names (ph_name_value), such as "hidden", what the layer of the logits reads,
+ * and "embeddings". Names are the session's. find returns SIZE_MAX when there is no such output. */
 size_t ph_session_num_outputs(const struct ph_session *session);
 const char *ph_session_output_name(const struct ph_session *session, size_t output);
 size_t ph_session_output_width(const struct ph_session *session, size_t output); /* numbers a row */
 size_t ph_session_find_output(const struct ph_session *session, const char *name);
 
-/* Computes outputs of rows of cells, as ph_session_score does: values[i] (num_rows, width of outputs[i]). What
- * is not asked for is not computed. The first call that asks for a new set of outputs builds a program for it,
- * which allocates. A row's numbers have the same bits in any call. */
+/* Computes outputs of rows of cells, as ph_session_score does: values[i] (num_rows, width of outputs[i]).
+ * What is not asked for is not computed. The first call that asks for a new set of outputs builds a program
+ * for it, which allocates. A row's numbers have the same bits in any call. */
 PH_MUST_CHECK ph_status ph_session_score_outputs(struct ph_session *session, size_t num_rows,
     const struct ph_cell *cells, size_t num_outputs, const size_t *outputs, float *const *values);
 

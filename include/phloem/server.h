@@ -2,8 +2,8 @@
  * with Triton's extensions, over REST and gRPC (docs/SERVER.md), for the models of a repository: a folder of
  * folders MODEL/VERSION, each a run folder, or one run folder.
  *
- * Threads: one runs the server; any may stop it. The server starts workers and a loader of its own, which take
- * no signals. */
+ * Threads: one runs the server; any may stop it. The server starts workers and a loader of its own, which
+ * take no signals. */
 #ifndef PHLOEM_SERVER_H
 #define PHLOEM_SERVER_H
 
@@ -24,8 +24,8 @@ struct ph_server;
 /* Versions of a model that are served. */
 enum ph_version_policy { PH_VERSIONS_LATEST, PH_VERSIONS_ALL, PH_VERSIONS_SPECIFIC };
 
-/* How models come and go. NONE: all are loaded at the start. EXPLICIT: clients load and unload. POLL: the
- * repository is looked at again and again. */
+/* Way in which models come and go. NONE: all are loaded at the start. EXPLICIT: clients load and unload.
+ * POLL: the repository is looked at again and again. */
 enum ph_model_control { PH_CONTROL_NONE, PH_CONTROL_EXPLICIT, PH_CONTROL_POLL };
 
 /* Log lines: "key=value", a JSON object each, or none. */
@@ -34,16 +34,16 @@ enum ph_server_log { PH_SERVER_LOG_TEXT, PH_SERVER_LOG_JSON, PH_SERVER_LOG_NONE 
 /* Settings of a served model: keys under "serve.model", and those of the file MODEL/serve.yaml. */
 struct ph_served_settings {
     enum ph_version_policy versions;
-    uint64_t num_versions;        /* LATEST */
-    const char *version_list;     /* SPECIFIC: "3,5" */
-    const char *outputs;          /* offered beside probability, logit and tasks: "hidden,embeddings" */
+    uint64_t num_versions;    /* LATEST */
+    const char *version_list; /* SPECIFIC: "3,5" */
+    const char *outputs;      /* offered beside probability, logit and tasks: "hidden,embeddings" */
     enum ph_row_format row_format;
     enum ph_precision precision;
-    uint64_t max_batch;           /* rows scored together */
-    uint64_t max_queue_delay_us;  /* that a batch waits for more rows */
-    uint64_t max_queue_rows;      /* that wait at a time */
-    uint64_t max_queue_bytes;     /* of requests that wait */
-    uint64_t default_timeout_us;  /* of requests that say none; 0: no limit */
+    uint64_t max_batch;          /* rows scored together */
+    uint64_t max_queue_delay_us; /* that a batch waits for more rows */
+    uint64_t max_queue_rows;     /* that wait at a time */
+    uint64_t max_queue_bytes;    /* of requests that wait */
+    uint64_t default_timeout_us; /* of requests that say none; 0: no limit */
 };
 
 /* Keys under "serve". ph_server_options_init sets the defaults. Texts are borrowed until destroy. */
@@ -55,15 +55,18 @@ struct ph_server_options {
     const char *metrics_address; /* "": no metrics */
     uint64_t num_threads;        /* workers; 0: one a processor */
     enum ph_model_control control;
-    uint64_t poll_ms;           /* POLL: between two looks */
-    const char *load;           /* EXPLICIT: models loaded at the start, "a,b", or "*": all */
-    uint64_t max_request_bytes; /* of a request, after decompression */
-    uint64_t max_connections;   /* of each wire */
-    uint64_t client_timeout_ms; /* for a client to send a request, or to take an answer */
-    uint64_t idle_timeout_ms;   /* between two requests of a connection */
-    uint64_t drain_timeout_ms;  /* for requests in flight when the server is stopped */
+    uint64_t poll_ms;             /* POLL: between two looks */
+    const char *load;             /* EXPLICIT: models loaded at the start, "a,b", or "*": all */
+    uint64_t max_request_bytes;   /* of a request, after decompression */
+    uint64_t max_connections;     /* of each wire */
+    uint64_t client_timeout_ms;   /* for a client to send a request, or to take an answer */
+    uint64_t idle_timeout_ms;     /* between two requests of a connection */
+    uint64_t drain_timeout_ms;    /* for requests in flight when the server is stopped */
     const char *token_file;       /* bearer token of scoring; "": none */
     const char *admin_token_file; /* bearer token of load, unload and trace settings; "": as token_file */
+    const char *trace_file;       /* file of Triton's traces of some requests; "": none */
+    uint64_t trace_rate;          /* one of so many requests is traced */
+    const char *chrome_trace;     /* file for a Chrome trace of some requests, written at the end; "": none */
     enum ph_server_log log;
     int log_descriptor; /* descriptor for structured log lines; 0: none */
     struct ph_served_settings model;
@@ -89,7 +92,7 @@ bool ph_server_is_settled(const struct ph_server *server);
 /* Serves until ph_server_stop, or until *stop_signal (NULL: never) is not 0. Then the server is not ready any
  * more, answers what it has taken, for up to drain_timeout_ms, and returns. */
 PH_MUST_CHECK ph_status ph_server_run(struct ph_server *server, const volatile int *stop_signal);
-void ph_server_stop(struct ph_server *server); /* from any thread or a signal handler; keeps errno */
+void ph_server_stop(struct ph_server *server);    /* from any thread or a signal handler; keeps errno */
 void ph_server_destroy(struct ph_server *server); /* after run has returned; NULL is fine */
 
 #ifdef __cplusplus

@@ -48,7 +48,7 @@ struct ph__onnx_dim {
 
 struct ph__onnx_model { /* zero-initialised is empty */
     struct ph__arena arena;
-    ph_status status;                 /* the first error; its text is recorded */
+    ph_status status;               /* the first error; its text is recorded */
     struct ph__buffer nodes;        /* fields of the graph: its nodes */
     struct ph__buffer tail;         /* fields of the graph: its inputs and outputs */
     struct ph__buffer metadata;     /* fields of the model */

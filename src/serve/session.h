@@ -16,7 +16,8 @@
 
 /* ---- contexts ---- */
 
-/* Set of outputs: bit 0 is the logits, which also make the probabilities; bit i the model's i-th named value. */
+/* Set of outputs: bit 0 is the logits, which also make the probabilities; bit i the model's i-th named value.
+ */
 typedef uint32_t ph__output_set;
 #define PH_LOGITS_SET ((ph__output_set)1)
 #define PH_MAX_NAMED_OUTPUTS 31
@@ -117,8 +118,8 @@ struct ph__wanted {
     float *const *values; /* values[i]: (num_rows, width of outputs[i]) */
 };
 
-/* Scores the rows, in pieces if they exceed a batch; values stay untouched when a row is bad. wanted NULL: the
- * rows are encoded alone, once. */
+/* Scores the rows, in pieces if they exceed a batch; values stay untouched when a row is bad. wanted NULL:
+ * the rows are encoded alone, once. */
 ph_status ph__session_run(
     struct ph_session *session, struct ph__request *request, const struct ph__wanted *wanted);
 /* Gives the probabilities alone. */

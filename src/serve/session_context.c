@@ -1,5 +1,5 @@
-/* Contexts of a session: rows that were encoded become a batch, the batch outputs. A scorer computes one set of
- * outputs, and is built when the first batch asks for that set. */
+/* Contexts of a session: rows that were encoded become a batch, the batch outputs. A scorer computes one set
+ * of outputs, and is built when the first batch asks for that set. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -117,7 +117,7 @@ ph_status ph__lines_encode(
     size_t length = 0;
     line = next_line(&next, text + size, &length);
     if (line == NULL || !is_row(lines, line, length))
-        return ph_fail(PH_ERROR_DATA, "the text is no row: it is empty or a comment");
+        return ph_fail(PH_ERROR_DATA, "the text is not a row: it is empty, or a comment");
     if (next != text + size)
         return ph_fail(PH_ERROR_DATA, "the text has more than one line");
     return encode_line(lines, &layout, context, line, length);

@@ -1,5 +1,5 @@
-/* Reads the text of a cell: raw ids, and the hour and the day of the week of written times. Used by row_cells.c and schema_fields.c; any number of
- * threads. */
+/* Reads the text of a cell: raw ids, and the hour and the day of the week of written times. Used by
+ * row_cells.c and schema_fields.c; any number of threads. */
 #ifndef PH_DATA_CELL_TEXT_H
 #define PH_DATA_CELL_TEXT_H
 

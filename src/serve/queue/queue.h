@@ -4,17 +4,17 @@
  *                                                           encode ──> score ──> outputs ──> done
  *
  * Batches form from what waits: a worker takes whole requests in their order while they fit, and a request
- * that is larger than a batch in pieces, which several workers may score at once. It waits for more only where
- * max_delay_us says so. Requests of one batch want the same set of outputs. A row's numbers do not depend on
- * the batch, so no request notices its neighbours; a bad row fails its own request alone.
+ * that is larger than a batch in pieces, which several workers may score at once. It waits for more only
+ * where max_delay_us says so. Requests of one batch want the same set of outputs. A row's numbers do not
+ * depend on the batch, so no request notices its neighbours; a bad row fails its own request alone.
  *
  *  work        where it is             event -> next
  *  WAITING     in its queue            taken -> RUNNING, cancelled or expired -> done
  *  RUNNING     some rows are taken     last row scored -> done; cancelled or failed: rows left are dropped
  *  done        the owner's again
  *
- * One thread puts and cancels; any number of workers score. One lock guards all queues of a scheduler; nothing
- * is computed or allocated under it. */
+ * One thread puts and cancels; any number of workers score. One lock guards all queues of a scheduler;
+ * nothing is computed or allocated under it. */
 #ifndef PH_SERVE_QUEUE_H
 #define PH_SERVE_QUEUE_H
 
@@ -54,8 +54,8 @@ struct ph__work {
     /* The queue's own. */
     struct ph__queue *queue;
     ph__output_set set;
-    size_t next_row;  /* rows below have been taken */
-    size_t rows_left; /* rows that are not done */
+    size_t next_row;     /* rows below have been taken */
+    size_t rows_left;    /* rows that are not done */
     atomic_bool is_over; /* cancelled or failed: no further row is scored */
     struct ph__work *next;
 };

@@ -20,9 +20,9 @@ struct ph__scheduler {
     size_t num_started;
     pthread_mutex_t lock; /* guards all below, and what is said of queues */
     pthread_cond_t has_work;
-    size_t num_idle;            /* workers that wait for has_work */
-    size_t num_put;             /* requests since the last kick */
-    struct ph__queue *queues;   /* a ring, of which the next to be served is the first; NULL: none */
+    size_t num_idle;          /* workers that wait for has_work */
+    size_t num_put;           /* requests since the last kick */
+    struct ph__queue *queues; /* a ring, of which the next to be served is the first; NULL: none */
     bool must_end;
 };
 
@@ -32,7 +32,7 @@ struct ph__queue {
     struct ph__queue *next, *previous; /* in the scheduler's ring */
     /* Guarded by the scheduler's lock: */
     struct ph__work *first, *last; /* waiting, in the order of service; NULL: none */
-    size_t num_running;     /* requests of which rows are being scored */
+    size_t num_running;            /* requests of which rows are being scored */
     struct ph__queue_figures figures;
     struct ph__batch_figures *batches; /* (max_batch + 1) by rows */
 };
@@ -47,7 +47,8 @@ struct ph__part {
 
 /* Takes the next batch of a queue, in the worker's parts, with the lock held. Requests that are over before a
  * row was taken go to *over, linked by `next`. Returns the number of parts. */
-size_t ph__queue_take(struct ph__queue *queue, struct ph__part *parts, uint64_t now_ns, struct ph__work **over);
+size_t ph__queue_take(
+    struct ph__queue *queue, struct ph__part *parts, uint64_t now_ns, struct ph__work **over);
 
 /* Tells a request's owner that it is done, without the lock. */
 void ph__work_done(struct ph__scheduler *scheduler, struct ph__work *work);

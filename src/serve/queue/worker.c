@@ -47,7 +47,8 @@ static ph_status take_outputs(
     return PH_OK;
 }
 
-static void fail_parts(const struct ph__queue *queue, struct ph__part *parts, size_t num_parts, ph_status status)
+static void fail_parts(
+    const struct ph__queue *queue, struct ph__part *parts, size_t num_parts, ph_status status)
 {
     pthread_mutex_lock(&queue->scheduler->lock);
     for (size_t i = 0; i < num_parts; i++)
@@ -107,9 +108,9 @@ static void book(struct ph__queue *queue, const struct ph__part *parts, size_t n
     if (num_rows == 0)
         return;
     struct ph__queue_figures *figures = &queue->figures;
-    const double row_ns =
-        (double)(batch->encode_ns + batch->score_ns + batch->output_ns) / (double)num_rows;
-    figures->row_ns = figures->row_ns == 0 ? row_ns : figures->row_ns + SMOOTHING * (row_ns - figures->row_ns);
+    const double row_ns = (double)(batch->encode_ns + batch->score_ns + batch->output_ns) / (double)num_rows;
+    figures->row_ns =
+        figures->row_ns == 0 ? row_ns : figures->row_ns + SMOOTHING * (row_ns - figures->row_ns);
     figures->num_rows += num_rows;
     add_figures(&figures->batches, batch);
     add_figures(&queue->batches[num_rows], batch);

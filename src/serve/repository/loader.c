@@ -122,8 +122,7 @@ struct scan {
 
 static ph_status add_found(struct scan *scan, uint64_t version, const char *folder)
 {
-    struct ph__found_version *found =
-        ph__list_add(&scan->job->found, sizeof *found, &scan->job->arena);
+    struct ph__found_version *found = ph__list_add(&scan->job->found, sizeof *found, &scan->job->arena);
     if (found == NULL || folder == NULL || scan->model == NULL)
         return PH_ERROR_MEMORY;
     *found = (struct ph__found_version){.model = scan->model, .folder = folder, .version = version};

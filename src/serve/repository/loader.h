@@ -24,7 +24,7 @@ struct ph__load_job {
     enum ph__load_kind kind;
     struct ph__arena arena; /* of all texts here */
     /* SCAN */
-    const char *model; /* the one that is looked at; NULL: all */
+    const char *model;     /* the one that is looked at; NULL: all */
     struct ph__list found; /* struct ph__found_version, by model, then ascending versions */
     /* OPEN */
     struct ph__found_version version;

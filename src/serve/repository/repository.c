@@ -280,7 +280,8 @@ static void apply_model(struct ph__repository *repository, struct model *model,
     uint64_t *numbers = ph__arena_alloc_array(arena, count, sizeof *numbers);
     const char *slash = count > 0 ? strrchr(found[0].folder, '/') : NULL;
     const char *folder =
-        slash != NULL ? ph__arena_printf(arena, "%.*s", (int)(slash - found[0].folder), found[0].folder) : NULL;
+        slash != NULL ? ph__arena_printf(arena, "%.*s", (int)(slash - found[0].folder), found[0].folder)
+                      : NULL;
     ph_status status = numbers != NULL ? PH_OK : PH_ERROR_MEMORY;
     if (status == PH_OK && folder != NULL)
         status = ph__served_settings_read(repository->options.settings, folder, arena, &settings);
@@ -326,7 +327,8 @@ static void scanned(struct ph__repository *repository, struct ph__load_job *job)
         }
         apply_model(repository, model, found + first, end - first, &job->arena);
     }
-    for (struct model *model = repository->models; model != NULL && job->status == PH_OK; model = model->next) {
+    for (struct model *model = repository->models; model != NULL && job->status == PH_OK;
+         model = model->next) {
         bool is_there = job->model != NULL && strcmp(job->model, model->name) != 0;
         for (size_t i = 0; i < count && !is_there; i++)
             is_there = strcmp(found[i].model, model->name) == 0;
@@ -413,8 +415,8 @@ enum ph__oip_code ph__repository_unload(struct ph__repository *repository, struc
         return ph__oip_fail(PH_OIP_UNSUPPORTED, "models are loaded and unloaded by clients only with "
                                                 "serve.control: explicit");
     if (model == NULL || model->versions == NULL)
-        return ph__oip_fail(
-            PH_OIP_INVALID, "failed to unload '%.*s': there is no such model", (int)name.size, name.bytes);
+        return ph__oip_fail(PH_OIP_INVALID, "failed to unload '%.*s': the repository has no such model",
+            (int)name.size, name.bytes);
     model->is_asked_for = false;
     for (struct version *version = model->versions; version != NULL; version = version->next) {
         version->is_wanted = version->is_found = false;
@@ -430,7 +432,7 @@ ph_status ph__repository_create(
     const struct ph__repository_options *options, struct ph__repository **repository_out)
 {
     if (!ph__directory_exists(options->path))
-        return ph_fail(PH_ERROR_DATA, "%s: there is no such folder", options->path);
+        return ph_fail(PH_ERROR_DATA, "%s: is not a folder", options->path);
     struct ph__repository *repository = calloc(1, sizeof *repository);
     if (repository == NULL)
         return ph__out_of_memory("a repository");
@@ -529,7 +531,8 @@ enum ph__oip_code ph__repository_find(struct ph__repository *repository, struct 
     char digits[24];
     const struct model *model = find_model(repository, name);
     if (model == NULL || model->versions == NULL)
-        return ph__oip_fail(PH_OIP_NOT_FOUND, "there is no model '%.*s'", (int)name.size, name.bytes);
+        return ph__oip_fail(
+            PH_OIP_NOT_FOUND, "the repository has no model '%.*s'", (int)name.size, name.bytes);
     const struct version *version = NULL;
     if (version_text.size > 0 && version_text.size < sizeof digits) {
         memcpy(digits, version_text.bytes, version_text.size);
@@ -548,8 +551,8 @@ enum ph__oip_code ph__repository_find(struct ph__repository *repository, struct 
     return PH_OIP_OK;
 }
 
-void ph__repository_visit(struct ph__repository *repository,
-    void (*visit)(void *context, struct ph__served *served), void *context)
+void ph__repository_visit(
+    struct ph__repository *repository, void (*visit)(void *context, struct ph__served *served), void *context)
 {
     for (const struct model *model = repository->models; model != NULL; model = model->next)
         for (const struct version *version = model->versions; version != NULL; version = version->next)
@@ -562,7 +565,8 @@ enum ph__oip_code ph__repository_versions(struct ph__repository *repository, str
 {
     const struct model *model = find_model(repository, name);
     if (model == NULL)
-        return ph__oip_fail(PH_OIP_NOT_FOUND, "there is no model '%.*s'", (int)name.size, name.bytes);
+        return ph__oip_fail(
+            PH_OIP_NOT_FOUND, "the repository has no model '%.*s'", (int)name.size, name.bytes);
     for (const struct version *version = model->versions; version != NULL; version = version->next) {
         struct ph__bytes *text = serves(version) ? ph__list_add(versions_out, sizeof *text, arena) : NULL;
         if (text != NULL)

@@ -1,6 +1,7 @@
 #include "serve/repository/served.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,7 @@
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
 
-#define FIRST_BUCKET_NS 20000
-
 /* ---- outputs ---- */
-
 
 static ph_status add_output(struct ph__served *served, const struct ph__served_output *output)
 {
@@ -44,12 +42,12 @@ static ph_status list_outputs(struct ph__served *served)
     if (served->outputs == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < 2; i++)
-        PH_TRY(add_output(served, &(struct ph__served_output){ph_session_output_name(served->session, i), i,
-                                      PH_NO_TASK, num_tasks}));
-    for (size_t i = 0; i < encoder->num_columns; i++)
+        PH_TRY(add_output(served, &(struct ph__served_output){
+                                      ph_session_output_name(served->session, i), i, PH_NO_TASK, num_tasks}));
+    for (size_t i = 0; i < encoder->num_columns && num_tasks > 1; i++)
         if (encoder->columns[i].kind == PH_FIELD_LABEL)
-            PH_TRY(add_output(
-                served, &(struct ph__served_output){encoder->columns[i].name, 0, encoder->columns[i].slot, 1}));
+            PH_TRY(add_output(served,
+                &(struct ph__served_output){encoder->columns[i].name, 0, encoder->columns[i].slot, 1}));
     served->num_standard = served->num_outputs;
     return ph__list_visit(served->settings.outputs, add_named, served);
 }
@@ -139,7 +137,7 @@ static enum ph__served_failure failure_of(enum ph__oip_code code)
 static size_t bucket_of(uint64_t ns)
 {
     size_t bucket = 0;
-    while (bucket + 1 < PH_LATENCY_BUCKETS && ns > (uint64_t)FIRST_BUCKET_NS << bucket)
+    while (bucket + 1 < PH_LATENCY_BUCKETS && ns > (uint64_t)PH_FIRST_LATENCY_NS << bucket)
         bucket++;
     return bucket;
 }
@@ -176,6 +174,39 @@ struct ph__served_figures ph__served_figures(struct ph__served *served)
     return figures;
 }
 
+void ph__served_sample(struct ph__served *served)
+{
+    struct ph__served_history *history = &served->history;
+    const struct ph__served_figures figures = ph__served_figures(served);
+    if (history->count == PH_HISTORY)
+        memmove(history->samples, history->samples + 1, --history->count * sizeof *history->samples);
+    struct ph__served_sample *sample = &history->samples[history->count++];
+    *sample = (struct ph__served_sample){
+        .ns = ph__clock_ns(), .successes = figures.successes, .rows = figures.rows};
+    for (size_t i = 0; i < PH_NUM_FAILURES; i++)
+        sample->failures += figures.failures[i];
+    memcpy(sample->latencies, figures.latencies, sizeof sample->latencies);
+}
+
+/* Interpolates within the bucket that the quantile lies in. */
+double ph__served_quantile_ms(
+    const struct ph__served_sample *from, const struct ph__served_sample *to, double share)
+{
+    const double wanted = share * (double)(to->successes - from->successes);
+    double sum = 0, low = 0;
+    if (to->successes == from->successes)
+        return (double)NAN;
+    for (size_t i = 0; i < PH_LATENCY_BUCKETS; i++) {
+        const double high = (double)((uint64_t)PH_FIRST_LATENCY_NS << i) * 1e-6;
+        const double count = (double)(to->latencies[i] - from->latencies[i]);
+        if (count > 0 && sum + count >= wanted)
+            return low + (high - low) * (wanted - sum) / count;
+        sum += count;
+        low = high;
+    }
+    return low;
+}
+
 static ph_status list_batches(
     const struct ph__served *served, struct ph__arena *arena, struct ph__list *batches_out)
 {
@@ -209,8 +240,7 @@ ph_status ph__served_statistics(
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < PH_NUM_FAILURES; i++)
         num_failures += figures.failures[i];
-    *memory = (struct ph__oip_memory){
-        ph__bytes_of("CPU"), 0, ph_session_weight_bytes(served->session)};
+    *memory = (struct ph__oip_memory){ph__bytes_of("CPU"), 0, ph_session_weight_bytes(served->session)};
     *statistics_out = (struct ph__oip_model_statistics){
         .name = ph__bytes_of(served->model),
         .version = ph__bytes_of(served->version_text),
@@ -269,8 +299,7 @@ static ph_status describe_inputs(
 {
     for (size_t i = 0; i < ph_session_num_columns(session); i++) {
         const char *name = ph_session_column_name(session, i);
-        PH_TRY(add(context, arena,
-            &(struct described){ph__bytes_of(name), type_of(session, i), 1, false}));
+        PH_TRY(add(context, arena, &(struct described){ph__bytes_of(name), type_of(session, i), 1, false}));
         if (!is_list(session, i))
             continue;
         PH_TRY(describe_ending(name, "__values", PH_TENSOR_INT64, arena, add, context));
@@ -314,8 +343,8 @@ static ph_status add_type(void *context, struct ph__arena *arena, const struct d
 ph_status ph__served_metadata(
     const struct ph__served *served, struct ph__arena *arena, struct ph__oip_model *model_out)
 {
-    *model_out = (struct ph__oip_model){
-        .name = ph__bytes_of(served->model), .platform = ph__bytes_of("phloem")};
+    *model_out =
+        (struct ph__oip_model){.name = ph__bytes_of(served->model), .platform = ph__bytes_of("phloem")};
     PH_TRY(describe_inputs(served->session, arena, add_type, &model_out->inputs));
     return describe_outputs(served, arena, add_type, &model_out->outputs);
 }

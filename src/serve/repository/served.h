@@ -21,14 +21,15 @@ struct ph__served_output {
 
 /* The one list of a version's counters: X(member, name in Prometheus, units a unit of it, help). Statistics,
  * metrics and the live page follow from it. */
-#define PH_SERVED_COUNTERS(X)                                                                                \
-    X(successes, "nv_inference_request_success", 1, "Requests that were answered.")                          \
-    X(rows, "nv_inference_count", 1, "Rows scored.")                                                         \
-    X(batches, "nv_inference_exec_count", 1, "Batches scored.")                                              \
-    X(request_ns, "nv_inference_request_duration_us", 1000, "Time from requests to answers.")                \
-    X(queue_ns, "nv_inference_queue_duration_us", 1000, "Time that requests waited in a queue.")             \
-    X(encode_ns, "nv_inference_compute_input_duration_us", 1000, "Time in which rows of requests were encoded.") \
-    X(score_ns, "nv_inference_compute_infer_duration_us", 1000, "Time in which requests were scored.")       \
+#define PH_SERVED_COUNTERS(X)                                                                          \
+    X(successes, "nv_inference_request_success", 1, "Requests that were answered.")                    \
+    X(rows, "nv_inference_count", 1, "Rows scored.")                                                   \
+    X(batches, "nv_inference_exec_count", 1, "Batches scored.")                                        \
+    X(request_ns, "nv_inference_request_duration_us", 1000, "Time from requests to answers.")          \
+    X(queue_ns, "nv_inference_queue_duration_us", 1000, "Time that requests waited in a queue.")       \
+    X(encode_ns, "nv_inference_compute_input_duration_us", 1000,                                       \
+        "Time in which rows of requests were encoded.")                                                \
+    X(score_ns, "nv_inference_compute_infer_duration_us", 1000, "Time in which requests were scored.") \
     X(output_ns, "nv_inference_compute_output_duration_us", 1000, "Time in which answers were made.")
 
 /* X(NAME): why requests failed, as Prometheus' label `reason`. */
@@ -40,7 +41,8 @@ enum ph__served_failure {
         PH_NUM_FAILURES
 };
 
-#define PH_LATENCY_BUCKETS 20 /* up to 20 us x 2^i; the last: beyond */
+#define PH_LATENCY_BUCKETS 20 /* up to 20 us x 2^i; the last: beyond all others */
+#define PH_FIRST_LATENCY_NS 20000
 
 struct ph__served_figures {
 #define X(member, name, scale, help) uint64_t member;
@@ -49,6 +51,16 @@ struct ph__served_figures {
     uint64_t failures[PH_NUM_FAILURES], failures_ns;
     uint64_t last_request_ms; /* since 1970 */
     uint64_t latencies[PH_LATENCY_BUCKETS];
+};
+
+#define PH_HISTORY 121 /* samples that are kept, one a second */
+
+/* A version's figures at moments, the newest last. */
+struct ph__served_history {
+    size_t count;
+    struct ph__served_sample {
+        uint64_t ns, successes, rows, failures, latencies[PH_LATENCY_BUCKETS];
+    } samples[PH_HISTORY];
 };
 
 struct ph__served {
@@ -62,6 +74,7 @@ struct ph__served {
     size_t num_outputs;
     size_t num_standard; /* the first outputs, which a request gets that names none */
     struct ph__served_figures figures;
+    struct ph__served_history history;
     uint64_t load_ns;   /* that loading took */
     size_t num_holders; /* requests, and the repository until it is retired */
     struct ph__arena arena;
@@ -75,13 +88,20 @@ ph_status ph__served_open(const char *folder, const char *model, uint64_t versio
 void ph__served_close(struct ph__served *served); /* NULL is fine; nobody holds it */
 
 /* Returns the output of this name, or NULL. */
-const struct ph__served_output *ph__served_find_output(const struct ph__served *served, struct ph__bytes name);
+const struct ph__served_output *ph__served_find_output(
+    const struct ph__served *served, struct ph__bytes name);
 
 /* Books a request that is done. arrived_ns: when its first byte came. */
 void ph__served_book(struct ph__served *served, const struct ph__work *work, uint64_t arrived_ns);
 
 /* Returns the figures up to now. */
 struct ph__served_figures ph__served_figures(struct ph__served *served);
+
+/* Adds a sample of now to the history. */
+void ph__served_sample(struct ph__served *served);
+/* Returns the time in ms below which the share of the requests between two samples lies; NAN without any. */
+double ph__served_quantile_ms(
+    const struct ph__served_sample *from, const struct ph__served_sample *to, double share);
 
 /* Describe it, in the arena. */
 ph_status ph__served_metadata(

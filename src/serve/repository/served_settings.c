@@ -35,15 +35,15 @@ static const struct ph__option options[] = {
         "Microseconds until the deadline of a request that names none. 0: no deadline."),
 };
 
-#define TABLE(section_name, help_text)                                                                 \
-    {                                                                                                  \
-        .section = (section_name), .help = (help_text), .options = options,                            \
+#define TABLE(section_name, help_text)                                                                      \
+    {                                                                                                       \
+        .section = (section_name), .help = (help_text), .options = options,                                 \
         .num_options = sizeof options / sizeof *options, .settings_size = sizeof(struct ph_served_settings) \
     }
 
-const struct ph__option_table ph__served_options =
-    TABLE("serve.model", "Keys of every served model. The file MODEL/serve.yaml in the repository changes them "
-                         "for one model, without the section's name.");
+const struct ph__option_table ph__served_options = TABLE("serve.model",
+    "Keys of every served model. The file MODEL/serve.yaml in the repository changes them "
+    "for one model, without the section's name.");
 static const struct ph__option_table file_options = TABLE("", "Keys of a model.");
 
 /* ---- reading ---- */

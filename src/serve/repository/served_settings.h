@@ -14,10 +14,11 @@ ph_status ph__served_settings_read(const struct ph_served_settings *common, cons
     struct ph__arena *arena, struct ph_served_settings *settings_out);
 
 /* Tells whether the policy wants a version; versions: (count) that are there, ascending. */
-bool ph__served_settings_want(const struct ph_served_settings *settings, const uint64_t *versions,
-    size_t count, uint64_t version);
+bool ph__served_settings_want(
+    const struct ph_served_settings *settings, const uint64_t *versions, size_t count, uint64_t version);
 
-/* Calls `visit` for each name of a list "a,b", without the blanks around names; its failure ends the visit. */
+/* Calls `visit` for each name of a list "a,b", without the blanks around names; its failure ends the visit.
+ */
 ph_status ph__list_visit(
     const char *list, ph_status (*visit)(void *context, struct ph__bytes name), void *context);
 

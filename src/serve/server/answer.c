@@ -8,7 +8,7 @@
 
 #include "base/file/file.h"
 #include "phloem/version.h"
-#include "serve/server/server_state.h"
+#include "serve/server/scoring_state.h"
 
 /* ---- tokens ---- */
 
@@ -26,8 +26,8 @@ static ph_status read_token(const char *key, const char *path, char token_out[PH
     if (status != PH_OK)
         status = ph_fail(PH_ERROR_CONFIG, "serve.%s: %s", key, ph_error_text());
     else if (size < 16 || size >= PH_TOKEN_BYTES)
-        status = ph_fail(PH_ERROR_CONFIG, "serve.%s: %s: a token has 16 to %d characters", key, path,
-            PH_TOKEN_BYTES - 1);
+        status = ph_fail(
+            PH_ERROR_CONFIG, "serve.%s: %s: a token has 16 to %d characters", key, path, PH_TOKEN_BYTES - 1);
     else
         memcpy(token_out, text, size), token_out[size] = '\0';
     ph__arena_fini(&arena);
@@ -143,7 +143,8 @@ static void add_statistics(void *context, struct ph__served *served)
         return;
     struct ph__oip_model_statistics *statistics =
         ph__list_add(&visit->answer->models, sizeof *statistics, visit->arena);
-    visit->status = statistics != NULL ? ph__served_statistics(served, visit->arena, statistics) : PH_ERROR_MEMORY;
+    visit->status =
+        statistics != NULL ? ph__served_statistics(served, visit->arena, statistics) : PH_ERROR_MEMORY;
 }
 
 static enum ph__oip_code answer_statistics(struct ph_server *server, const struct ph__oip_request *request,
@@ -161,6 +162,19 @@ static enum ph__oip_code answer_statistics(struct ph_server *server, const struc
         return code;
     }
     return ph__oip_code_of(visit.status);
+}
+
+/* Changes the settings, if the request has any, and lists them. They are of all models. */
+static enum ph__oip_code answer_trace(struct ph_server *server, const struct ph__oip_request *request,
+    struct ph__arena *arena, struct ph__oip_trace *answer)
+{
+    enum ph__oip_code code = PH_OIP_OK;
+    if (request->settings.count > 0 && request->name.size > 0)
+        return ph__oip_fail(PH_OIP_UNSUPPORTED, "trace settings are of all models: set them without a model");
+    if (request->settings.count > 0)
+        code = ph__tracing_update(&server->tracing, &request->settings);
+    return code != PH_OIP_OK ? code
+                             : ph__oip_code_of(ph__tracing_list(&server->tracing, arena, &answer->settings));
 }
 
 enum ph__oip_code ph__server_answer(struct ph_server *server, enum ph__oip_call call,
@@ -189,6 +203,8 @@ enum ph__oip_code ph__server_answer(struct ph_server *server, enum ph__oip_call 
         answer_out->index = (struct ph__oip_index){{NULL, 0}};
         return ph__oip_code_of(ph__repository_index(
             server->repository, request->is_ready_only, arena, &answer_out->index.models));
+    case PH_OIP_CALL_TRACE:
+        return answer_trace(server, request, arena, &answer_out->trace);
     case PH_OIP_CALL_UNLOAD:
         return ph__repository_unload(server->repository, request->name);
     default:

@@ -2,17 +2,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread/clock.h"
 #include "serve/server/fronts.h"
 #include "serve/server/infer.h"
 
-#define MAX_STREAM_REQUESTS 1024 /* of one stream that are not answered */
+#define MAX_STREAM_REQUESTS 1024 /* of one stream in flight */
 
-/* What the call's own pointer leads to. */
+/* State of a call, to which its own pointer leads. */
 struct call_state {
     enum ph__oip_call call;
     struct ph_server *server;
     struct ph__infer *infers; /* that score for it, linked by next_of_call */
     size_t num_infers;
+    uint64_t begun_ns; /* when the head came; of a stream: the message */
     bool has_message, is_half_closed;
     struct ph__arena arena;
     struct ph__buffer answer;
@@ -42,6 +44,7 @@ static struct call_state *take_state(struct ph_server *server)
         state->server = server;
         state->infers = NULL;
         state->num_infers = 0;
+        state->begun_ns = ph__clock_ns();
         state->has_message = state->is_half_closed = false;
     }
     return state;
@@ -57,7 +60,8 @@ static void begin(void *context, struct ph__grpc_call *call)
     if (code == PH_OIP_OK) {
         state->call = ph__oip_find_rpc(path);
         if (state->call == PH_OIP_NUM_CALLS)
-            code = ph__oip_fail(PH_OIP_UNSUPPORTED, "there is no '%.*s'", (int)path.size, path.bytes);
+            code =
+                ph__oip_fail(PH_OIP_UNSUPPORTED, "the server has no call '%.*s'", (int)path.size, path.bytes);
         else
             code = ph__tokens_check(&server->tokens, state->call, ph__grpc_call_authorization(call));
     }
@@ -114,6 +118,7 @@ void ph__grpc_answer_infer(struct ph__infer *infer)
         ph__grpc_finish(call, ph__oip_grpc_code(infer->work.code), is_scored ? "" : infer->work.error);
     else if (!is_scored)
         send_error(call, &infer->request, infer->work.error);
+    ph__infer_trace(infer);
     ph__infer_give_back(infer);
     end_stream_if_done(call);
 }
@@ -121,18 +126,17 @@ void ph__grpc_answer_infer(struct ph__infer *infer)
 static enum ph__oip_code put(struct ph__grpc_call *call, struct ph__infer *infer)
 {
     const struct call_state *state = state_of(call);
-    const ph_status status = ph__message_from_protobuf(&ph__oip_infer_request_message, infer->body.bytes,
-        infer->body.size, &infer->arena, &infer->request);
+    const ph_status status = ph__message_from_protobuf(
+        &ph__oip_infer_request_message, infer->body.bytes, infer->body.size, &infer->arena, &infer->request);
     if (status != PH_OK)
         return ph__oip_code_of(status);
     if (state->server->is_draining)
         return ph__oip_fail(PH_OIP_UNAVAILABLE, "the server is shutting down");
     if (state->num_infers >= MAX_STREAM_REQUESTS)
-        return ph__oip_fail(PH_OIP_UNAVAILABLE, "the stream has %d requests that are not answered", MAX_STREAM_REQUESTS);
+        return ph__oip_fail(PH_OIP_UNAVAILABLE, "the stream has %d requests in flight", MAX_STREAM_REQUESTS);
     const struct ph__oip_request model = {
         .name = infer->request.model_name, .version = infer->request.model_version};
-    const uint64_t timeout_ns =
-        infer->wire == PH_WIRE_GRPC ? ph__grpc_call_timeout_ns(call) : UINT64_MAX;
+    const uint64_t timeout_ns = infer->wire == PH_WIRE_GRPC ? ph__grpc_call_timeout_ns(call) : UINT64_MAX;
     return ph__infer_put(infer, &model, timeout_ns, infer->body.size);
 }
 
@@ -140,7 +144,7 @@ static void score(struct ph__grpc_call *call, struct ph__buffer *message)
 {
     struct call_state *state = state_of(call);
     const enum ph__infer_wire wire = state->call == PH_OIP_CALL_STREAM ? PH_WIRE_STREAM : PH_WIRE_GRPC;
-    struct ph__infer *infer = ph__infer_take(state->server, wire, call);
+    struct ph__infer *infer = ph__infer_take(state->server, wire, call, state->begun_ns);
     if (infer == NULL) {
         finish(call, ph__oip_fail(PH_OIP_UNAVAILABLE, "out of memory"));
         return;
@@ -204,6 +208,8 @@ static void message(void *context, struct ph__grpc_call *call, struct ph__buffer
         finish(call, ph__oip_fail(PH_OIP_INVALID, "the call takes one message"));
         return;
     }
+    if (state->call == PH_OIP_CALL_STREAM)
+        state->begun_ns = ph__clock_ns();
     if (state->call == PH_OIP_CALL_INFER || state->call == PH_OIP_CALL_STREAM) {
         score(call, bytes);
         return;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file/compress.h"
 #include "base/memory/memory.h"
 #include "base/text/number.h"
 #include "base/thread/clock.h"
@@ -11,10 +12,12 @@
 
 #define KEPT_BUFFER_BYTES ((size_t)1 << 20) /* of a buffer, from request to request */
 #define DEFAULT_PRIORITY 0x8000
+#define LEAST_PACKED_BYTES 1024 /* of an answer that is worth compressing */
 
 /* ---- life ---- */
 
-struct ph__infer *ph__infer_take(struct ph_server *server, enum ph__infer_wire wire, void *front)
+struct ph__infer *ph__infer_take(
+    struct ph_server *server, enum ph__infer_wire wire, void *front, uint64_t arrived_ns)
 {
     struct ph__infer *infer = server->free_infers;
     if (infer != NULL)
@@ -27,7 +30,11 @@ struct ph__infer *ph__infer_take(struct ph_server *server, enum ph__infer_wire w
     infer->wire = wire;
     infer->front = front;
     infer->served = NULL;
-    infer->arrived_ns = ph__clock_ns();
+    infer->arrived_ns = arrived_ns;
+    infer->received_ns = ph__clock_ns();
+    infer->answered_ns = 0;
+    infer->is_traced = false;
+    infer->packing = PH_PACKED_NOT;
     infer->has_binary = infer->is_collected = false;
     infer->num_outputs = 0;
     server->num_infers++;
@@ -58,8 +65,8 @@ void ph__infer_give_back(struct ph__infer *infer)
 
 /* ---- reading ---- */
 
-/* Reads the tensors of a request. Raw bytes stand in the order of the inputs; over gRPC all inputs have them or
- * none. */
+/* Reads the tensors of a request. Raw bytes stand in the order of the inputs; over gRPC all inputs have them
+ * or none. */
 static enum ph__oip_code read_tensors(struct ph__infer *infer, struct ph__tensor **tensors_out)
 {
     const struct ph__oip_infer_request *request = &infer->request;
@@ -70,7 +77,8 @@ static enum ph__oip_code read_tensors(struct ph__infer *infer, struct ph__tensor
     if (tensors == NULL)
         return PH_OIP_UNAVAILABLE;
     if (request->raw.count > 0 && request->raw.count != count)
-        return ph__oip_fail(PH_OIP_INVALID, "%zu inputs have %zu raw_input_contents", count, request->raw.count);
+        return ph__oip_fail(
+            PH_OIP_INVALID, "%zu inputs have %zu raw_input_contents", count, request->raw.count);
     for (size_t i = 0; i < count; i++) {
         const bool is_raw = raw != NULL && (infer->wire != PH_WIRE_REST || raw[i].bytes != NULL);
         const ph_status status =
@@ -157,8 +165,7 @@ static uint64_t integer_parameter(const struct ph__infer *infer, const char *nam
 
 static void set_deadline(struct ph__infer *infer, uint64_t timeout_ns)
 {
-    const uint64_t own_us =
-        integer_parameter(infer, "timeout", infer->served->settings.default_timeout_us);
+    const uint64_t own_us = integer_parameter(infer, "timeout", infer->served->settings.default_timeout_us);
     if (own_us > 0 && own_us < UINT64_MAX / 1000 && own_us * 1000 < timeout_ns)
         timeout_ns = own_us * 1000;
     infer->work.deadline_ns =
@@ -170,8 +177,8 @@ static enum ph__oip_code prepare(struct ph__infer *infer)
     struct ph__tensor *tensors = NULL;
     enum ph__oip_code code = read_tensors(infer, &tensors);
     if (code == PH_OIP_OK)
-        code = ph__oip_code_of(ph__tensor_rows_match(infer->served->session, tensors,
-            infer->request.inputs.count, &infer->arena, &infer->work.rows));
+        code = ph__oip_code_of(ph__tensor_rows_match(
+            infer->served->session, tensors, infer->request.inputs.count, &infer->arena, &infer->work.rows));
     if (code == PH_OIP_OK)
         code = choose_outputs(infer);
     return code == PH_OIP_OK ? reserve_values(infer) : code;
@@ -185,10 +192,12 @@ enum ph__oip_code ph__infer_put(
     if (code != PH_OIP_OK)
         return code;
     const uint64_t priority = integer_parameter(infer, "priority", 0);
-    infer->work.priority =
-        priority == 0 ? DEFAULT_PRIORITY : priority < UINT32_MAX ? (uint32_t)priority : UINT32_MAX;
+    infer->work.priority = priority == 0           ? DEFAULT_PRIORITY
+                           : priority < UINT32_MAX ? (uint32_t)priority
+                                                   : UINT32_MAX;
     infer->work.bytes = bytes;
     set_deadline(infer, timeout_ns);
+    infer->is_traced = ph__tracing_samples(&infer->server->tracing);
     code = prepare(infer);
     if (code == PH_OIP_OK)
         code = ph__queue_put(infer->served->queue, &infer->work);
@@ -197,6 +206,19 @@ enum ph__oip_code ph__infer_put(
         ph__served_book(infer->served, &infer->work, infer->arrived_ns);
     }
     return code;
+}
+
+void ph__infer_trace(const struct ph__infer *infer)
+{
+    const struct ph__request_trace trace = {.model = infer->served->model,
+        .version = infer->served->version,
+        .arrived_ns = infer->arrived_ns,
+        .received_ns = infer->received_ns,
+        .work = infer->work.times,
+        .answered_ns = infer->answered_ns,
+        .sent_ns = ph__clock_ns()};
+    if (infer->is_traced && infer->work.code == PH_OIP_OK)
+        ph__tracing_add(&infer->server->tracing, &trace);
 }
 
 void ph__infer_abandon(struct ph__infer *infer)
@@ -287,13 +309,14 @@ static void write_rest(struct ph__infer *infer, struct ph__oip_infer_response *r
 static void write_answer(struct ph__infer *infer)
 {
     const size_t count = infer->num_outputs;
-    struct ph__oip_stream_response stream = {.response = {
-        .model_name = ph__bytes_of(infer->served->model),
-        .model_version = ph__bytes_of(infer->served->version_text),
-        .id = infer->request.id,
-        .outputs = {ph__arena_alloc_array(&infer->arena, count, sizeof(struct ph__oip_tensor)), count},
-        .raw = {ph__arena_alloc_array(&infer->arena, count, sizeof(struct ph__bytes)), count},
-    }};
+    struct ph__oip_stream_response stream = {
+        .response = {
+            .model_name = ph__bytes_of(infer->served->model),
+            .model_version = ph__bytes_of(infer->served->version_text),
+            .id = infer->request.id,
+            .outputs = {ph__arena_alloc_array(&infer->arena, count, sizeof(struct ph__oip_tensor)), count},
+            .raw = {ph__arena_alloc_array(&infer->arena, count, sizeof(struct ph__bytes)), count},
+        }};
     struct ph__oip_infer_response *response = &stream.response;
     bool is_made = response->outputs.items != NULL && response->raw.items != NULL;
     for (size_t i = 0; i < count && is_made; i++)
@@ -309,11 +332,28 @@ static void write_answer(struct ph__infer *infer)
         ph__message_to_protobuf(&ph__oip_stream_response_message, &stream, &infer->answer);
 }
 
+/* Compresses the answer where its client takes that and it is large enough to pay. */
+static void pack(struct ph__infer *infer)
+{
+    const struct ph__buffer plain = infer->answer;
+    if (infer->packing == PH_PACKED_NOT || plain.size < LEAST_PACKED_BYTES) {
+        infer->packing = PH_PACKED_NOT;
+        return;
+    }
+    ph__buffer_clear(&infer->numbers);
+    if (ph__deflate(plain.bytes, plain.size, infer->packing == PH_PACKED_GZIP, &infer->numbers) != PH_OK)
+        infer->numbers.has_failed = true;
+    infer->answer = infer->numbers;
+    infer->numbers = plain;
+}
+
 void ph__infer_write(struct ph__infer *infer)
 {
     struct ph__work *work = &infer->work;
     if (work->code == PH_OIP_OK)
         write_answer(infer);
+    if (work->code == PH_OIP_OK && !infer->answer.has_failed)
+        pack(infer);
     if (infer->answer.has_failed || infer->numbers.has_failed) {
         work->code = PH_OIP_UNAVAILABLE;
         snprintf(work->error, sizeof work->error, "out of memory");

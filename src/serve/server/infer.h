@@ -2,7 +2,7 @@
 #ifndef PH_SERVE_INFER_H
 #define PH_SERVE_INFER_H
 
-#include "serve/server/server_state.h"
+#include "serve/server/scoring_state.h"
 
 enum ph__infer_wire { PH_WIRE_REST, PH_WIRE_GRPC, PH_WIRE_STREAM };
 
@@ -19,7 +19,8 @@ struct ph__infer {
     struct ph__served *served; /* held */
     enum ph__infer_wire wire;
     void *front; /* the exchange or call that it answers; NULL: its client has gone */
-    uint64_t arrived_ns;
+    uint64_t arrived_ns, received_ns, answered_ns;
+    bool is_traced;
     struct ph__arena arena; /* of all below */
     struct ph__buffer body; /* that the request points into, where the wire does not keep it */
     struct ph__oip_infer_request request;
@@ -28,26 +29,36 @@ struct ph__infer {
     struct ph__buffer answer, numbers; /* the answer's bytes; numbers as JSON, while it is written */
     size_t json_bytes;                 /* REST: of the answer's JSON; the rest is binary */
     bool has_binary;
-    bool is_collected; /* done, and seen by the driving thread */
+    enum ph__infer_packing {
+        PH_PACKED_NOT,
+        PH_PACKED_GZIP,
+        PH_PACKED_DEFLATE
+    } packing;                      /* REST: of the answer,
+                                    where that pays */
+    bool is_collected;              /* done, and seen by the driving thread */
     struct ph__infer *next;         /* free, or done */
     struct ph__infer *next_of_call; /* gRPC: of the same call */
 };
 
-/* Takes one that is not in use; NULL without memory. */
-struct ph__infer *ph__infer_take(struct ph_server *server, enum ph__infer_wire wire, void *front);
+/* Takes one that is not in use; NULL without memory. arrived_ns: when the request's head came. */
+struct ph__infer *ph__infer_take(
+    struct ph_server *server, enum ph__infer_wire wire, void *front, uint64_t arrived_ns);
 /* Gives it back, when it is not in a queue. */
 void ph__infer_give_back(struct ph__infer *infer);
 
 /* Puts a request, whose message has been read, into the queue of its model. timeout_ns: UINT64_MAX: none but
- * the request's own. bytes: of the request. Unless the code is OK nothing was put; a failure is booked for the
- * model where there is one. */
+ * the request's own. bytes: of the request. Unless the code is OK nothing was put; a failure is booked for
+ * the model where there is one. */
 enum ph__oip_code ph__infer_put(
     struct ph__infer *infer, const struct ph__oip_request *model, uint64_t timeout_ns, uint64_t bytes);
 
 /* Writes the answer of a request that was scored. Called by a worker. */
 void ph__infer_write(struct ph__infer *infer);
 
-/* The client has gone: nobody is answered. */
+/* Leaves the times of a request whose answer has been sent, if it is traced. */
+void ph__infer_trace(const struct ph__infer *infer);
+
+/* Cancels a request whose client has gone: nobody is answered. */
 void ph__infer_abandon(struct ph__infer *infer);
 
 /* Answer a request that is done, or not. In the fronts' files. */

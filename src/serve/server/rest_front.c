@@ -14,7 +14,7 @@
 #define JSON "application/json"
 #define BINARY "application/octet-stream"
 
-/* What the exchange's own pointer leads to. */
+/* State of an exchange, to which its own pointer leads. */
 struct exchange_state {
     enum ph__oip_call call;
     enum ph__oip_code refused;      /* OK: not */
@@ -23,6 +23,7 @@ struct exchange_state {
     struct ph_server *server;
     struct ph__arena arena;
     struct ph__buffer body; /* of the request when it was compressed; of an answer that is none of infer's */
+    uint64_t begun_ns;      /* when the head came */
     char header_length[24];
     char error[PH_WORK_ERROR_BYTES]; /* of a refusal */
     struct exchange_state *next;
@@ -90,10 +91,14 @@ void ph__rest_answer_infer(struct ph__infer *infer)
         answer_error(exchange, infer->work.code, infer->work.error);
         return;
     }
+    size_t num_headers = 1;
     if (infer->has_binary) {
         snprintf(state->header_length, sizeof state->header_length, "%zu", infer->json_bytes);
-        scored.headers[1] = (struct ph__http_header){PH_REST_HEADER, state->header_length};
+        scored.headers[num_headers++] = (struct ph__http_header){PH_REST_HEADER, state->header_length};
     }
+    if (infer->packing != PH_PACKED_NOT)
+        scored.headers[num_headers] = (struct ph__http_header){
+            "Content-Encoding", infer->packing == PH_PACKED_GZIP ? "gzip" : "deflate"};
     scored.body = bytes_of(&infer->answer);
     ph__http_answer(exchange, &scored);
 }
@@ -136,8 +141,9 @@ static enum ph__oip_code admit(
     if (code == PH_OIP_OK)
         code = ph__tokens_check(&server->tokens, state->call, ph__bytes_of(authorization));
     if (code == PH_OIP_OK && body_bytes != UINT64_MAX && body_bytes > server->options.max_request_bytes)
-        code = ph__oip_fail(PH_OIP_TOO_LARGE, "a body of %" PRIu64 " bytes exceeds serve.max_request_bytes, %" PRIu64,
-            body_bytes, server->options.max_request_bytes);
+        code = ph__oip_fail(PH_OIP_TOO_LARGE,
+            "a body of %" PRIu64 " bytes exceeds serve.max_request_bytes, %" PRIu64, body_bytes,
+            server->options.max_request_bytes);
     if (code != PH_OIP_OK || state->call != PH_OIP_CALL_INFER)
         return code;
     if (server->is_draining)
@@ -161,6 +167,7 @@ static void begin(void *context, struct ph__http_exchange *exchange, uint64_t bo
         answer_error(exchange, PH_OIP_UNAVAILABLE, "");
         return;
     }
+    state->begun_ns = ph__clock_ns();
     state->refused = admit(server, exchange, body_bytes);
     if (state->refused == PH_OIP_OK)
         return;
@@ -186,13 +193,25 @@ static enum ph__oip_code unpack(
     return ph__oip_code_of(status);
 }
 
+/* Returns the compression that the client takes. */
+static enum ph__infer_packing packing_of(const struct ph__http_exchange *exchange)
+{
+    const char *accepted = ph__http_exchange_header(exchange, "accept-encoding");
+    if (accepted == NULL)
+        return PH_PACKED_NOT;
+    if (strstr(accepted, "gzip") != NULL)
+        return PH_PACKED_GZIP;
+    return strstr(accepted, "deflate") != NULL ? PH_PACKED_DEFLATE : PH_PACKED_NOT;
+}
+
 static enum ph__oip_code score(
     struct ph_server *server, struct ph__http_exchange *exchange, struct ph__bytes body)
 {
     struct exchange_state *state = state_of(exchange);
-    struct ph__infer *infer = ph__infer_take(server, PH_WIRE_REST, exchange);
+    struct ph__infer *infer = ph__infer_take(server, PH_WIRE_REST, exchange, state->begun_ns);
     if (infer == NULL)
         return ph__oip_fail(PH_OIP_UNAVAILABLE, "out of memory");
+    infer->packing = packing_of(exchange);
     enum ph__oip_code code = ph__rest_read_infer(
         body, ph__http_exchange_header(exchange, PH_REST_HEADER), &infer->arena, &infer->request);
     if (code == PH_OIP_OK)
@@ -252,8 +271,10 @@ static void end(void *context, struct ph__http_exchange *exchange, bool was_canc
         return;
     if (state->infer != NULL && was_cancelled && !state->infer->is_collected)
         ph__infer_abandon(state->infer);
-    else if (state->infer != NULL)
+    else if (state->infer != NULL) {
+        ph__infer_trace(state->infer);
         ph__infer_give_back(state->infer);
+    }
     if (state->call == PH_OIP_CALL_LOAD)
         ph__repository_forget(server->repository, exchange);
     ph__arena_reset(&state->arena);

@@ -11,7 +11,8 @@
 
 static const struct ph__option options[] = {
     PH_TEXT_KEY("http_address", SERVE(http_address), "127.0.0.1:8000",
-        "Address of the REST wire, host:port. Port 0: a free one. Empty: no REST. An address that other hosts "
+        "Address of the REST wire, host:port. Port 0: a free one. Empty: no REST. An address that other "
+        "hosts "
         "can reach requires serve.token_file."),
     PH_TEXT_KEY("grpc_address", SERVE(grpc_address), "127.0.0.1:8001",
         "Address of the gRPC wire, likewise. Empty: no gRPC."),
@@ -28,8 +29,8 @@ static const struct ph__option options[] = {
         "Models that are loaded at the start with control explicit, as a,b; *: all."),
     PH_INTEGER_KEY("max_request_bytes", SERVE(max_request_bytes), "67108864", 1024, MAX_BYTES,
         "Bytes of a request, before and after decompression. Larger ones are refused."),
-    PH_INTEGER_KEY("max_connections", SERVE(max_connections), "1024", 1, 1e6,
-        "Connections of each wire at a time."),
+    PH_INTEGER_KEY(
+        "max_connections", SERVE(max_connections), "1024", 1, 1e6, "Connections of each wire at a time."),
     PH_INTEGER_KEY("client_timeout_ms", SERVE(client_timeout_ms), "10000", 10, MAX_MS,
         "Milliseconds for a client to send a request, or to take an answer. Slower ones are cut off."),
     PH_INTEGER_KEY("idle_timeout_ms", SERVE(idle_timeout_ms), "120000", 10, MAX_MS,
@@ -40,6 +41,12 @@ static const struct ph__option options[] = {
         "File with the bearer token that clients must show, 16 characters or more. Empty: none."),
     PH_PATH_KEY("admin_token_file", SERVE(admin_token_file), "",
         "File with the bearer token of clients that load and unload models. Empty: serve.token_file."),
+    PH_PATH_KEY("trace_file", SERVE(trace_file), "",
+        "File of the times of one in trace_rate requests, as Triton writes them. Empty: none."),
+    PH_INTEGER_KEY("trace_rate", SERVE(trace_rate), "1000", 1, 1e9, "One of so many requests is traced."),
+    PH_PATH_KEY("chrome_trace", SERVE(chrome_trace), "",
+        "File that the server writes when it stops: a Chrome trace of one in trace_rate requests. Empty: "
+        "none."),
     PH_CHOICE_KEY("log", SERVE(log), "text", "text|json|none",
         "Format of the log on standard error, one line for each event. text: key=value. json: an object. "
         "none: no log."),
@@ -53,7 +60,8 @@ const struct ph__option_table ph__server_options = {
     .settings_size = sizeof(struct ph_server_options),
 };
 
-void ph__server_sections(struct ph_server_options *settings, struct ph__section sections[PH_NUM_SERVER_SECTIONS])
+void ph__server_sections(
+    struct ph_server_options *settings, struct ph__section sections[PH_NUM_SERVER_SECTIONS])
 {
     sections[0] = (struct ph__section){&ph__server_options, settings};
     sections[1] = (struct ph__section){&ph__served_options, &settings->model};

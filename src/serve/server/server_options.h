@@ -10,6 +10,7 @@
 extern const struct ph__option_table ph__server_options; /* section "serve" */
 
 /* Fills the sections of a server's settings, for ph__config_read. */
-void ph__server_sections(struct ph_server_options *options, struct ph__section sections[PH_NUM_SERVER_SECTIONS]);
+void ph__server_sections(
+    struct ph_server_options *options, struct ph__section sections[PH_NUM_SERVER_SECTIONS]);
 
 #endif

@@ -9,18 +9,18 @@
 /* ---- codes ---- */
 
 /* X(NAME, code of gRPC, status of HTTP) */
-#define PH_OIP_CODES(X)           \
-    X(OK, 0, 200)                 \
-    X(CANCELLED, 1, 400)          \
-    X(INVALID, 3, 400)            \
-    X(DEADLINE, 4, 503)           \
-    X(NOT_FOUND, 5, 404)          \
-    X(BAD_METHOD, 12, 405)        \
-    X(FORBIDDEN, 7, 403)          \
-    X(TOO_LARGE, 8, 413)          \
-    X(UNSUPPORTED, 12, 501)       \
-    X(INTERNAL, 13, 500)          \
-    X(UNAVAILABLE, 14, 503)       \
+#define PH_OIP_CODES(X)     \
+    X(OK, 0, 200)           \
+    X(CANCELLED, 1, 400)    \
+    X(INVALID, 3, 400)      \
+    X(DEADLINE, 4, 503)     \
+    X(NOT_FOUND, 5, 404)    \
+    X(BAD_METHOD, 12, 405)  \
+    X(FORBIDDEN, 7, 403)    \
+    X(TOO_LARGE, 8, 413)    \
+    X(UNSUPPORTED, 12, 501) \
+    X(INTERNAL, 13, 500)    \
+    X(UNAVAILABLE, 14, 503) \
     X(UNAUTHENTICATED, 16, 401)
 
 enum ph__oip_code {
@@ -39,20 +39,20 @@ unsigned ph__oip_grpc_code(enum ph__oip_code code);
 /* ---- calls ---- */
 
 /* X(NAME, rpc of inference.GRPCInferenceService, request, response); the structs are those of the tables. */
-#define PH_OIP_CALLS(X)                                                                             \
-    X(LIVE, "ServerLive", empty, is_true)                                                           \
-    X(READY, "ServerReady", empty, is_true)                                                         \
-    X(MODEL_READY, "ModelReady", model, is_true)                                                    \
-    X(SERVER_METADATA, "ServerMetadata", empty, server)                                             \
-    X(MODEL_METADATA, "ModelMetadata", model, model_response)                                       \
-    X(CONFIG, "ModelConfig", model, config_response)                                                \
-    X(STATISTICS, "ModelStatistics", model, statistics)                                             \
-    X(INDEX, "RepositoryIndex", index_request, index)                                               \
-    X(LOAD, "RepositoryModelLoad", load, empty)                                                     \
-    X(UNLOAD, "RepositoryModelUnload", load, empty)                                                 \
-    X(TRACE, "TraceSetting", trace_request, trace)                                                  \
-    X(HEALTH, NULL, service, health) /* grpc.health.v1.Health/Check */                              \
-    X(INFER, "ModelInfer", infer_request, infer_response)                                           \
+#define PH_OIP_CALLS(X)                                                \
+    X(LIVE, "ServerLive", empty, is_true)                              \
+    X(READY, "ServerReady", empty, is_true)                            \
+    X(MODEL_READY, "ModelReady", model, is_true)                       \
+    X(SERVER_METADATA, "ServerMetadata", empty, server)                \
+    X(MODEL_METADATA, "ModelMetadata", model, model_response)          \
+    X(CONFIG, "ModelConfig", model, config_response)                   \
+    X(STATISTICS, "ModelStatistics", model, statistics)                \
+    X(INDEX, "RepositoryIndex", index_request, index)                  \
+    X(LOAD, "RepositoryModelLoad", load, empty)                        \
+    X(UNLOAD, "RepositoryModelUnload", load, empty)                    \
+    X(TRACE, "TraceSetting", trace_request, trace)                     \
+    X(HEALTH, NULL, service, health) /* grpc.health.v1.Health/Check */ \
+    X(INFER, "ModelInfer", infer_request, infer_response)              \
     X(STREAM, "ModelStreamInfer", infer_request, stream_response)
 
 enum ph__oip_call {

@@ -14,8 +14,10 @@
 #define MAP .form = PH_FIELD_FORM_MAP
 #define ALWAYS .is_always = true
 #define AT(struct_name, member) .offset = offsetof(struct struct_name, member)
-#define MESSAGE(text, struct_name, fields) \
-    {.name = (text), .size = sizeof(struct struct_name), PH_MESSAGE_FIELDS(fields)}
+#define MESSAGE(text, struct_name, fields)                                            \
+    {                                                                                 \
+        .name = (text), .size = sizeof(struct struct_name), PH_MESSAGE_FIELDS(fields) \
+    }
 
 /* ---- parameters ---- */
 
@@ -250,8 +252,7 @@ static const struct ph__message output = MESSAGE("ModelOutput", ph__oip_config_t
 static const struct ph__field batching_fields[] = {
     {"max_queue_delay_microseconds", 2, UINT64, AT(ph__oip_batching, max_queue_delay_us), ALWAYS},
 };
-static const struct ph__message batching =
-    MESSAGE("ModelDynamicBatching", ph__oip_batching, batching_fields);
+static const struct ph__message batching = MESSAGE("ModelDynamicBatching", ph__oip_batching, batching_fields);
 
 static const struct ph__field config_fields[] = {
     {"name", 1, TEXT, AT(ph__oip_config, name), ALWAYS},
@@ -337,7 +338,8 @@ const struct ph__message ph__oip_index_entry_message =
 static const struct ph__field index_fields[] = {
     {"models", 1, NESTED(ph__oip_index_entry_message), LIST, AT(ph__oip_index, models), ALWAYS},
 };
-const struct ph__message ph__oip_index_message = MESSAGE("RepositoryIndexResponse", ph__oip_index, index_fields);
+const struct ph__message ph__oip_index_message =
+    MESSAGE("RepositoryIndexResponse", ph__oip_index, index_fields);
 
 static const struct ph__field trace_fields[] = {
     {NULL, 1, NESTED(setting), MAP, AT(ph__oip_trace, settings)},

@@ -191,8 +191,7 @@ extern const struct ph__message ph__oip_empty_message, ph__oip_model_message, ph
     ph__oip_index_request_message, ph__oip_load_message, ph__oip_trace_request_message;
 extern const struct ph__message ph__oip_is_true_message, ph__oip_health_message, ph__oip_server_message,
     ph__oip_model_response_message, ph__oip_config_message, ph__oip_config_response_message,
-    ph__oip_statistics_message, ph__oip_index_message, ph__oip_index_entry_message,
-    ph__oip_trace_message,
+    ph__oip_statistics_message, ph__oip_index_message, ph__oip_index_entry_message, ph__oip_trace_message,
     ph__oip_trace_settings_message;
 
 #endif

@@ -76,8 +76,7 @@ static const struct route *find_route(
     }
     return NULL;
 }
-#define FIND(routes, segments, first) \
-    find_route(routes, sizeof(routes) / sizeof *(routes), segments, first)
+#define FIND(routes, segments, first) find_route(routes, sizeof(routes) / sizeof *(routes), segments, first)
 
 static int hex_digit(char digit)
 {
@@ -121,8 +120,8 @@ static bool is_version(struct ph__bytes text)
 }
 
 /* Takes "M" or "M/versions/V" behind `first`, and returns the next segment; 0: there is no such model. */
-static size_t take_model(const struct segments *segments, size_t first, struct ph__arena *arena,
-    struct ph__oip_request *request)
+static size_t take_model(
+    const struct segments *segments, size_t first, struct ph__arena *arena, struct ph__oip_request *request)
 {
     if (first >= segments->count || segments->items[first].size == 0 ||
         !decode(segments->items[first], arena, &request->name))
@@ -162,7 +161,7 @@ enum ph__oip_code ph__rest_route(enum ph__rest_method method, const char *path, 
     *request_out = (struct ph__oip_request){.is_ready_only = false};
     const struct route *found = route(&segments, arena, request_out);
     if (found == NULL)
-        return ph__oip_fail(PH_OIP_NOT_FOUND, "there is no path '%s'", path);
+        return ph__oip_fail(PH_OIP_NOT_FOUND, "the server has no path '%s'", path);
     *call_out = found->call;
     if ((methods[method] & found->method) == 0)
         return ph__oip_fail(PH_OIP_BAD_METHOD, "'%s' takes %s", path, found->method == GET ? "GET" : "POST");
@@ -286,10 +285,10 @@ enum ph__oip_code ph__rest_read_infer(struct ph__bytes body, const char *header,
     struct ph__oip_infer_request *request_out)
 {
     int64_t json_size = (int64_t)body.size;
-    if (header != NULL && (!ph__integer_parse(header, &json_size) || json_size < 0 ||
-                              (uint64_t)json_size > body.size))
-        return ph__oip_fail(PH_OIP_INVALID, PH_REST_HEADER " is '%s', but the body has %zu bytes", header,
-            body.size);
+    if (header != NULL &&
+        (!ph__integer_parse(header, &json_size) || json_size < 0 || (uint64_t)json_size > body.size))
+        return ph__oip_fail(
+            PH_OIP_INVALID, PH_REST_HEADER " is '%s', but the body has %zu bytes", header, body.size);
     if (header != NULL && json_size == 0) {
         *request_out = (struct ph__oip_infer_request){.raw = {NULL, 0}};
         return read_lines(body, arena, request_out);
@@ -311,8 +310,7 @@ bool ph__rest_wants_binary(const struct ph__oip_infer_request *request, const st
 {
     const struct ph__oip_value *own =
         output != NULL ? ph__oip_find_parameter(&output->parameters, "binary_data") : NULL;
-    return is_true(
-        own != NULL ? own : ph__oip_find_parameter(&request->parameters, "binary_data_output"));
+    return is_true(own != NULL ? own : ph__oip_find_parameter(&request->parameters, "binary_data_output"));
 }
 
 /* ---- answers ---- */

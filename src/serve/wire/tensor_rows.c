@@ -118,7 +118,8 @@ static ph_status check_offsets(const struct ph__tensor *offsets, size_t num_valu
     return PH_OK;
 }
 
-static ph_status check_column(const struct ph_session *session, size_t column, struct ph__tensor_column *source)
+static ph_status check_column(
+    const struct ph_session *session, size_t column, struct ph__tensor_column *source)
 {
     const char *name = ph_session_column_name(session, column);
     const struct ph__tensor *values = source->values, *weights = source->weights;
@@ -127,7 +128,8 @@ static ph_status check_column(const struct ph_session *session, size_t column, s
                    ? PH_OK
                    : ph_fail(PH_ERROR_DATA, "'%s__values' needs '%s__offsets'", name, name);
     if (source->offsets == NULL || values == NULL || values->name.size == strlen(name))
-        return ph_fail(PH_ERROR_DATA, "a list of '%s' needs '%s__values' and '%s__offsets'", name, name, name);
+        return ph_fail(
+            PH_ERROR_DATA, "a list of '%s' needs '%s__values' and '%s__offsets'", name, name, name);
     if ((!ph__tensor_is_integer(values) && !ph__tensor_is_text(values)) || values->type == PH_TENSOR_UINT64)
         return ph_fail(PH_ERROR_DATA, "tensor '%.*s': ids must be INT64 or BYTES", NAME_OF(values));
     if (weights != NULL && (ph__tensor_is_text(weights) || weights->count != values->count))
@@ -135,7 +137,8 @@ static ph_status check_column(const struct ph_session *session, size_t column, s
             NAME_OF(weights), values->count);
     for (size_t f = session->inputs.first[column]; f < session->inputs.first[column + 1]; f++)
         if (!session->inputs.features[f]->is_list)
-            return ph_fail(PH_ERROR_DATA, "column '%s' is no list: send one value a row as '%s'", name, name);
+            return ph_fail(
+                PH_ERROR_DATA, "column '%s' is not a list: send one value a row as '%s'", name, name);
     return check_offsets(source->offsets, values->count);
 }
 
@@ -161,8 +164,8 @@ ph_status ph__tensor_rows_match(const struct ph_session *session, const struct p
 
 /* ---- encoding ---- */
 
-static ph_status encode_value(const struct ph__tensor *values, struct ph__row_encoder *row,
-    const struct ph__column *feature, size_t at)
+static ph_status encode_value(
+    const struct ph__tensor *values, struct ph__row_encoder *row, const struct ph__column *feature, size_t at)
 {
     if (ph__tensor_is_text(values)) {
         const struct ph__bytes text = ph__tensor_text(values, at);

@@ -5,7 +5,7 @@
 #define PH_SERVE_TENSOR_ROWS_H
 
 #include "serve/session.h"
-#include "serve/wire/tensor.h"
+#include "serve/wire/wire_tensor.h"
 
 /* Source of one column of the session. */
 struct ph__tensor_column {

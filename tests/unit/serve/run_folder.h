@@ -86,8 +86,8 @@ static inline void save_weights_as(
     snprintf(path, sizeof path, "%s/encoder.json", folder);
     assert_ok(ph_encoder_load(path, &model.encoder));
     assert_ok(ph__features_init(model.encoder, &features));
-    assert_ok(ph__scoring_program_build(
-        &(struct ph_scorer_options){.model = settings}, &features, &model.program));
+    assert_ok(
+        ph__scoring_program_build(&(struct ph_scorer_options){.model = settings}, &features, &model.program));
     assert_ok(ph_store_create(11, &model.store));
     assert_ok(ph_state_create(&model.state));
     assert_ok(ph_backend_create(

@@ -64,8 +64,7 @@ static void every_model_gives_each_output_it_names(void **state)
                 fail_msg("%s: %s differs alone", ph_model_name(kind), ph_session_output_name(session, i));
             for (size_t row = 0; row < ROWS; row++) {
                 float *to = single + row * width;
-                assert_ok(
-                    ph_session_score_outputs(session, 1, cells + row * NUM_COLUMNS, 1, &i, &to));
+                assert_ok(ph_session_score_outputs(session, 1, cells + row * NUM_COLUMNS, 1, &i, &to));
             }
             assert_memory_equal(single, alone, ROWS * width * sizeof(float));
             free(alone);
@@ -167,7 +166,8 @@ static void outputs_that_are_not_there_are_refused(void **state)
     struct ph_cell cells[NUM_COLUMNS];
     fill_rows(cells, 1);
     assert_true(ph_session_find_output(session, "hidden") == SIZE_MAX);
-    assert_fails(ph_session_score_outputs(session, 1, cells, 1, &output, &values), PH_ERROR_USAGE, "output 3");
+    assert_fails(
+        ph_session_score_outputs(session, 1, cells, 1, &output, &values), PH_ERROR_USAGE, "output 3");
     ph_session_close(session);
 }
 

@@ -1,4 +1,5 @@
-/* Exchanges: requests that a handler answers, at once, later or never. Clients and server share one thread. */
+/* Exchanges: requests that a handler answers, at once, later or never. Clients and server share one thread.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,9 +26,8 @@ static uint64_t announced;
 
 static void refuse(struct ph__http_exchange *exchange)
 {
-    const struct ph__http_answer answer = {.status = 503,
-        .headers = {{"Retry-After", "1"}},
-        .body = ph__bytes_of("{\"error\":\"full\"}")};
+    const struct ph__http_answer answer = {
+        .status = 503, .headers = {{"Retry-After", "1"}}, .body = ph__bytes_of("{\"error\":\"full\"}")};
     ph__http_answer(exchange, &answer);
 }
 

@@ -1,4 +1,4 @@
-#include "serve/wire/tensor.h"
+#include "serve/wire/wire_tensor.h"
 
 #include <string.h>
 
@@ -12,8 +12,7 @@
 static const struct {
     const char *name;
     size_t bytes;
-} types[] = {
-    [PH_TENSOR_NONE] = {"", 0},
+} types[] = {[PH_TENSOR_NONE] = {"", 0},
 #define X(name, bytes) [PH_TENSOR_##name] = {#name, bytes},
     PH_TENSOR_TYPES(X)
 #undef X
@@ -103,8 +102,8 @@ static ph_status read_raw_texts(struct ph__bytes raw, struct ph__arena *arena, s
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
         if (raw.size - at < 4 || read_u32(raw.bytes + at) > raw.size - at - 4)
-            return ph_fail(PH_ERROR_DATA, "tensor '%.*s': text %zu ends behind the tensor's bytes",
-                NAME_OF(tensor), i);
+            return ph_fail(
+                PH_ERROR_DATA, "tensor '%.*s': text %zu ends behind the tensor's bytes", NAME_OF(tensor), i);
         texts[i] = (struct ph__bytes){raw.bytes + at + 4, read_u32(raw.bytes + at)};
         at += 4 + texts[i].size;
     }

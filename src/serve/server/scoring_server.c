@@ -60,6 +60,7 @@ static void collect(struct ph_server *server)
     for (struct ph__infer *infer = take_done(server), *next; infer != NULL; infer = next) {
         next = infer->next;
         infer->is_collected = true;
+        infer->answered_ns = ph__clock_ns();
         ph__served_book(infer->served, &infer->work, infer->arrived_ns);
         if (infer->front == NULL)
             ph__infer_give_back(infer);
@@ -105,8 +106,8 @@ static ph_status check_address(const struct ph_server *server, const char *key, 
     const bool is_loopback = strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]", 5) == 0;
     if (server->tokens.scoring[0] != '\0' || is_loopback)
         return PH_OK;
-    return ph_fail(PH_ERROR_CONFIG,
-        "serve.%s: %s can be reached by other hosts: set serve.token_file", key, address);
+    return ph_fail(
+        PH_ERROR_CONFIG, "serve.%s: %s can be reached by other hosts: set serve.token_file", key, address);
 }
 
 static ph_status name_key(const char *key, ph_status status)
@@ -118,17 +119,20 @@ static ph_status listen_http(struct ph_server *server)
 {
     const struct ph_server_options *options = &server->options;
     server->http_handler = ph__rest_handler(server);
+    const size_t num_pages = server->tokens.scoring[0] == '\0' ? 2 : 0; /* browsers have no token */
     const struct ph__http_options http = {.address = options->http_address,
         .log = server->log,
         .handler = &server->http_handler,
+        .pages = server->pages,
+        .num_pages = num_pages,
         .max_connections = options->max_connections,
         .max_body_bytes = options->max_request_bytes,
         .client_timeout_ms = (uint32_t)options->client_timeout_ms,
         .idle_timeout_ms = (uint32_t)options->idle_timeout_ms};
     PH_TRY(name_key("http_address", ph__http_server_create(&http, &server->http)));
     PH_TRY(check_address(server, "http_address", ph__http_server_address(server->http)));
-    return ph__event_loop_add(server->loop, ph__http_server_descriptor(server->http), EPOLLIN, nothing, NULL,
-        &server->sources[1]);
+    return ph__event_loop_add(
+        server->loop, ph__http_server_descriptor(server->http), EPOLLIN, nothing, NULL, &server->sources[1]);
 }
 
 static ph_status listen_grpc(struct ph_server *server)
@@ -144,19 +148,15 @@ static ph_status listen_grpc(struct ph_server *server)
         .idle_timeout_ms = (uint32_t)options->idle_timeout_ms};
     PH_TRY(name_key("grpc_address", ph__grpc_server_create(&grpc, &server->grpc)));
     PH_TRY(check_address(server, "grpc_address", ph__grpc_server_address(server->grpc)));
-    return ph__event_loop_add(server->loop, ph__grpc_server_descriptor(server->grpc), EPOLLIN, nothing, NULL,
-        &server->sources[2]);
+    return ph__event_loop_add(
+        server->loop, ph__grpc_server_descriptor(server->grpc), EPOLLIN, nothing, NULL, &server->sources[2]);
 }
 
 static ph_status listen_metrics(struct ph_server *server)
 {
-    server->metrics_page = (struct ph__http_page){.path = "/metrics",
-        .content_type = PH_PROMETHEUS_CONTENT_TYPE,
-        .write = ph__server_write_metrics,
-        .context = server};
     const struct ph__http_options http = {.address = server->options.metrics_address,
-        .pages = &server->metrics_page,
-        .num_pages = 1,
+        .pages = server->pages,
+        .num_pages = 3,
         .log = server->log};
     PH_TRY(name_key("metrics_address", ph__http_server_create(&http, &server->metrics)));
     PH_TRY(check_address(server, "metrics_address", ph__http_server_address(server->metrics)));
@@ -180,6 +180,16 @@ static ph_status open_repository(struct ph_server *server)
     return ph__repository_create(&repository, &server->repository);
 }
 
+static void set_pages(struct ph_server *server)
+{
+    const struct ph__http_page pages[] = {
+        {"/", "text/html; charset=utf-8", ph__server_write_page, server},
+        {PH_LIVE_PATH, "application/json", ph__server_write_live, server},
+        {"/metrics", PH_PROMETHEUS_CONTENT_TYPE, ph__server_write_metrics, server},
+    };
+    memcpy(server->pages, pages, sizeof pages);
+}
+
 static ph_status start(struct ph_server *server)
 {
     const struct ph_server_options *options = &server->options;
@@ -187,6 +197,8 @@ static ph_status start(struct ph_server *server)
         return ph_fail(PH_ERROR_USAGE, "a server needs a repository");
     server->num_workers = options->num_threads > 0 ? options->num_threads : ph__cpu_count();
     PH_TRY(ph__tokens_read(options, &server->tokens));
+    PH_TRY(
+        ph__tracing_init(&server->tracing, options->trace_file, options->chrome_trace, options->trace_rate));
     PH_TRY(ph__event_loop_create(&server->loop));
     PH_TRY(ph__doorbell_create(server->bell));
     PH_TRY(ph__event_loop_add(server->loop, server->bell[0], EPOLLIN, rung, server, &server->sources[0]));
@@ -194,6 +206,7 @@ static ph_status start(struct ph_server *server)
         .num_workers = server->num_workers, .done = work_done, .batch_done = ring, .context = server};
     PH_TRY(ph__scheduler_create(&scheduler, &server->scheduler));
     PH_TRY(open_repository(server));
+    set_pages(server);
     if (has_address(options->http_address))
         PH_TRY(listen_http(server));
     if (has_address(options->grpc_address))
@@ -254,6 +267,7 @@ void ph_server_destroy(struct ph_server *server)
     ph__rest_front_fini(server);
     ph__grpc_front_fini(server);
     free_infers(server);
+    ph__trace_destroy(server->tracing.chrome);
     for (size_t i = 0; i < sizeof server->sources / sizeof *server->sources; i++)
         ph__event_source_remove(server->sources[i]);
     ph__event_loop_destroy(server->loop);
@@ -290,6 +304,7 @@ static ph_status turn(struct ph_server *server, int *due_ms)
     *due_ms = ph__repository_run(server->repository);
     atomic_store(&server->is_settled, ph__repository_is_settled(server->repository));
     collect(server);
+    ph__server_sample(server);
     if (server->http != NULL)
         PH_TRY(ph__http_server_run(server->http));
     if (server->grpc != NULL)
@@ -337,11 +352,14 @@ ph_status ph_server_run(struct ph_server *server, const volatile int *stop_signa
         ph__log_text("http", or_none(ph_server_http_address(server))),
         ph__log_text("grpc", or_none(ph_server_grpc_address(server))),
         ph__log_text("metrics", or_none(ph_server_metrics_address(server))),
-        ph__log_text("repository", server->options.repository), ph__log_count("workers", server->num_workers));
+        ph__log_text("repository", server->options.repository),
+        ph__log_count("workers", server->num_workers));
     while (status == PH_OK && !atomic_load(&server->must_stop) && !ph__is_stopped(stop_signal))
         status = turn(server, &due_ms);
     if (status == PH_OK)
         status = drain(server);
+    const ph_status traced = ph__tracing_fini(&server->tracing);
+    status = status != PH_OK ? status : traced;
     PH_LOG(server->log, PH_LOG_INFO, "server_stopped",
         ph__log_number("seconds", (double)(ph__clock_ns() - server->started_ns) * 1e-9));
     return status;

@@ -1,7 +1,7 @@
 /* Tensors of a request: typed arrays of values, from JSON, from the lists of protobuf or from raw bytes.
  * Everything is checked: type, shape, and that there are as many values. Pure functions; any thread. */
-#ifndef PH_SERVE_TENSOR_H
-#define PH_SERVE_TENSOR_H
+#ifndef PH_SERVE_WIRE_TENSOR_H
+#define PH_SERVE_WIRE_TENSOR_H
 
 #include <stddef.h>
 #include <stdint.h>

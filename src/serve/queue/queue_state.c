@@ -1,4 +1,4 @@
-#include "serve/queue/queue.h"
+#include "serve/queue/queue_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "base/sizes.h"
 #include "base/thread/clock.h"
 #include "base/thread/parallel.h"
-#include "serve/queue/queue_state.h"
 
 /* ---- schedulers ---- */
 
@@ -296,7 +295,8 @@ static void take_rows(struct ph__queue *queue, struct ph__part *part, size_t num
     work->next = NULL;
 }
 
-size_t ph__queue_take(struct ph__queue *queue, struct ph__part *parts, uint64_t now_ns, struct ph__work **over)
+size_t ph__queue_take(
+    struct ph__queue *queue, struct ph__part *parts, uint64_t now_ns, struct ph__work **over)
 {
     const size_t max_batch = queue->options.max_batch;
     size_t num_parts = 0, num_rows = 0;

@@ -1,14 +1,15 @@
 /* The inside of a scoring server, shared by the files of this folder:
  *
- *     server.c       life, and the loop of the thread that drives it
- *     rest_front.c   exchanges of HTTP ──┐
- *     grpc_front.c   calls of gRPC ──────┴──> answer.c   all calls but scoring
+ *     scoring_server.c  life, and the loop of the thread that drives it
+ *     rest_front.c      exchanges of HTTP ──┐
+ *     grpc_front.c      calls of gRPC ──────┴──> answer.c   all calls but scoring
  *                                        └──> infer.c    scoring: request ──> queue ──> answer
- *     figures.c      metrics, and what the live page shows
+ *     serve_metrics.c   metrics
+ *     live_page.c       the page at "/"
  *
  * All of it runs in the driving thread, but for ph__infer_write, which a worker calls. */
-#ifndef PH_SERVE_SERVER_STATE_H
-#define PH_SERVE_SERVER_STATE_H
+#ifndef PH_SERVE_SCORING_STATE_H
+#define PH_SERVE_SCORING_STATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,6 +20,7 @@
 #include "net/server/http_server.h"
 #include "phloem/server.h"
 #include "serve/repository/repository.h"
+#include "serve/server/tracing.h"
 
 #define PH_TOKEN_BYTES 512
 
@@ -41,11 +43,12 @@ struct ph_server {
     struct ph__repository *repository;
     struct ph__http_server *http, *metrics; /* NULL without */
     struct ph__grpc_server *grpc;           /* NULL without */
-    struct ph__http_page metrics_page;
+    struct ph__http_page pages[3];          /* of the metrics' port; the first two of the REST wire's, too */
     size_t num_workers;
-    uint64_t started_ns;
+    uint64_t started_ns, next_sample_ns;
     atomic_bool must_stop, is_settled;
     bool is_draining;
+    struct ph__tracing tracing;
     struct ph__http_handler http_handler; /* the fronts' functions, with the server as their context */
     struct ph__grpc_handler grpc_handler;
     struct exchange_state *rest_states; /* the fronts' own, not in use */
@@ -87,8 +90,17 @@ enum ph__oip_code ph__server_answer(struct ph_server *server, enum ph__oip_call 
 enum ph__oip_code ph__server_load(struct ph_server *server, const struct ph__oip_request *request,
     ph__repository_loaded *loaded, void *context);
 
-/* ---- figures (figures.c) ---- */
+/* ---- figures (serve_metrics.c) ---- */
 
 ph_status ph__server_write_metrics(void *server, struct ph__writer *writer);
+
+/* ---- the live page (live_page.c) ---- */
+
+#define PH_LIVE_PATH "/live.json"
+
+ph_status ph__server_write_page(void *server, struct ph__writer *writer); /* HTML */
+ph_status ph__server_write_live(void *server, struct ph__writer *writer); /* what the page asks for */
+/* Samples all versions' figures, once a second. */
+void ph__server_sample(struct ph_server *server);
 
 #endif

@@ -1,6 +1,6 @@
 /* A server's figures, as Prometheus' text: Triton's names for its own, phloem_ for ours. */
 #include "net/server/prometheus.h"
-#include "serve/server/server_state.h"
+#include "serve/server/scoring_state.h"
 
 #define NUM_LABELS 2
 
@@ -52,6 +52,26 @@ static void add_waiting(struct page *page, struct ph__served *served)
     ph__prometheus_count(&page->text, labels, NUM_LABELS, figures.num_waiting);
 }
 
+static void add_load(struct page *page, struct ph__served *served)
+{
+    struct ph__prometheus_label labels[NUM_LABELS];
+    list_labels(served, labels);
+    ph__prometheus_number(&page->text, labels, NUM_LABELS, (double)served->load_ns * 1e-9);
+}
+
+static void add_latencies(struct page *page, struct ph__served *served)
+{
+    double bounds[PH_LATENCY_BUCKETS - 1];
+    struct ph__prometheus_label labels[NUM_LABELS];
+    const struct ph__served_figures figures = ph__served_figures(served);
+    list_labels(served, labels);
+    for (size_t i = 0; i < PH_LATENCY_BUCKETS - 1; i++)
+        bounds[i] = (double)((uint64_t)PH_FIRST_LATENCY_NS << i) * 1e-9;
+    ph__prometheus_histogram(&page->text, labels, NUM_LABELS,
+        &(struct ph__prometheus_histogram){
+            PH_LATENCY_BUCKETS - 1, bounds, figures.latencies, (double)figures.request_ns * 1e-9});
+}
+
 static void visit(void *context, struct ph__served *served)
 {
     struct page *page = context;
@@ -70,9 +90,9 @@ ph_status ph__server_write_metrics(void *server, struct ph__writer *writer)
 {
     struct page page = {.server = server};
     ph__prometheus_init(&page.text, writer);
-#define X(member_name, name, units, help)                                \
-    page.member = offsetof(struct ph__served_figures, member_name);      \
-    page.scale = units;                                                  \
+#define X(member_name, name, units, help)                           \
+    page.member = offsetof(struct ph__served_figures, member_name); \
+    page.scale = units;                                             \
     add_family(&page, PH_PROMETHEUS_COUNTER, name, help, add_counter);
     PH_SERVED_COUNTERS(X)
 #undef X
@@ -80,5 +100,9 @@ ph_status ph__server_write_metrics(void *server, struct ph__writer *writer)
         "Requests that failed, by reason.", add_failures);
     add_family(&page, PH_PROMETHEUS_GAUGE, "nv_inference_pending_request_count",
         "Requests that wait in a queue.", add_waiting);
+    add_family(&page, PH_PROMETHEUS_GAUGE, "nv_model_load_duration_secs",
+        "Seconds in which the version was loaded.", add_load);
+    add_family(&page, PH_PROMETHEUS_HISTOGRAM, "phloem_request_duration_seconds",
+        "Time from a request's head to its answer.", add_latencies);
     return ph__prometheus_finish(&page.text);
 }
