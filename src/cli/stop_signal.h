@@ -23,8 +23,8 @@ void cli_stop_signal_watch(void *context, bool is_on);
  * usual. */
 void cli_stop_signal_removes(const char *path);
 
-/* Raises the limit of descriptors to what the system allows, for servers: clients cost descriptors, and nothing
- * here minds large ones. */
+/* Raises the limit of descriptors to what the system allows, for servers: clients cost descriptors, and
+ * nothing here minds large ones. */
 void cli_raise_descriptor_limit(void);
 
 #endif

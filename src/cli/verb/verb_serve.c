@@ -1,15 +1,17 @@
 /* phloem serve REPOSITORY: a scoring server. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/thread/stop.h"
 #include "cli/arguments.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
+#include "cli/verb/serve_verbs.h"
 #include "serve/server/server_options.h"
 
 struct request {
-    const char *config, *http, *grpc, *metrics, *threads, *control;
+    const char *config, *http, *grpc, *metrics, *threads, *control, *example;
     struct cli_texts sets;
     struct ph__arena arena; /* holds texts of sets that argv does not hold, and of the options */
     struct ph_server_options options;
@@ -35,11 +37,15 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--metrics", CLI_TEXT, &request->metrics, "HOST:PORT",
             "same as --set serve.metrics_address=HOST:PORT"},
         {"--threads", CLI_TEXT, &request->threads, "N", "same as --set serve.threads=N"},
+        {"--example", CLI_TEXT, &request->example, "MODEL",
+            "prints a request for this model, for curl and for Triton's client, and serves nothing"},
         {"--control", CLI_TEXT, &request->control, "WORD", "same as --set serve.control=WORD"},
     };
     const struct cli_command command = {"serve", "serve runs/mine",
-        "Answers requests for scores over REST and gRPC, as Triton's clients send them, until a signal ends it.\n"
-        "REPOSITORY is a folder of folders MODEL/VERSION that phloem train made, or one such folder.",
+        "Answers requests for scores over REST and gRPC, as Triton's clients send them, until a signal ends "
+        "it.\n"
+        "REPOSITORY is a folder of folders MODEL/VERSION that phloem train made, or one such folder.\n"
+        "phloem serve status shows what a running server serves.",
         "REPOSITORY", 1, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
@@ -86,7 +92,8 @@ static ph_status serve(const struct request *request)
     ph_status status = ph_server_run(server, stop_signal);
     ph_server_destroy(server);
     if (status == PH_OK)
-        status = ph_fail(ph__stop_status(stop_signal), "stopped by a signal, after all requests were answered");
+        status =
+            ph_fail(ph__stop_status(stop_signal), "stopped by a signal, after all requests were answered");
     return status;
 }
 
@@ -94,10 +101,14 @@ ph_status verb_serve(int argc, char **argv)
 {
     struct request request = {0};
     bool is_done;
+    if (argc > 1 && strcmp(argv[1], "status") == 0)
+        return cli_serve_status(argc - 1, argv + 1);
     ph_status status = parse(argc, argv, &request, &is_done);
     if (status == PH_OK && !is_done)
         status = read_options(&request);
-    if (status == PH_OK && !is_done)
+    if (status == PH_OK && !is_done && request.example != NULL)
+        status = cli_serve_example(request.options.repository, request.example, request.options.http_address);
+    else if (status == PH_OK && !is_done)
         status = serve(&request);
     ph__arena_fini(&request.arena);
     return status;
