@@ -12,12 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file/directory.h"
 #include "base/file/file.h"
-#include "base/file/stream.h"
 #include "base/format/json.h"
 #include "base/memory/arena.h"
-#include "base/rng.h"
 #include "base/thread/clock.h"
 #include "figures.h"
 #include "flags.h"
@@ -25,20 +22,11 @@
 #include "serve/model_folder.h"
 #include "serve/onnx_export.h"
 #include "serve/session.h"
+#include "serve_case.h"
 
-enum {
-    NUM_DENSE = 13,
-    NUM_SPARSE = 26,
-    NUM_COLUMNS = NUM_DENSE + NUM_SPARSE,
-    NUM_ROWS = 4096,
-    MAX_BATCH = 64
-};
+enum { MAX_BATCH = 64 };
 
 #define MAX_ROUNDS ((size_t)101)
-
-#define CONFIG                                               \
-    "data: {format: criteo, encoding: hash, rows: 100000}\n" \
-    "model: {kind: dlrm, embedding_dim: %zu, bottom_units: [512, 256], top_units: [512, 256]}\n"
 
 struct options {
     size_t dim; /* 0: 16 and 64 */
@@ -46,36 +34,9 @@ struct options {
     const char *peers, *json;
 };
 
-/* ---- rows ---- */
+/* ---- encoded rows ---- */
 
-struct rows {
-    struct ph_cell cells[NUM_ROWS * NUM_COLUMNS];
-    char texts[NUM_ROWS * NUM_SPARSE][9];
-};
-
-/* Makes rows of mostly small counts, and of ids from a power law, each a hash of its rank. */
-static struct rows *make_rows(void)
-{
-    struct ph__rng_sequence rng = {.key = {.seed = 1}};
-    struct rows *rows = calloc(1, sizeof *rows);
-    if (rows == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %d rows", NUM_ROWS));
-    for (size_t row = 0; row < NUM_ROWS; row++) {
-        struct ph_cell *cells = rows->cells + row * NUM_COLUMNS;
-        for (size_t i = 0; i < NUM_DENSE; i++)
-            cells[i] = (struct ph_cell){
-                .kind = PH_CELL_INTEGER, .integer = (int64_t)exp(8 * ph__rng_next_uniform(&rng)) - 1};
-        for (size_t i = 0; i < NUM_SPARSE; i++) {
-            char *text = rows->texts[row * NUM_SPARSE + i];
-            const uint32_t rank = (uint32_t)exp(15 * ph__rng_next_uniform(&rng));
-            snprintf(text, 9, "%08x", rank * 2654435761u);
-            cells[NUM_DENSE + i] = (struct ph_cell){.kind = PH_CELL_TEXT, .text = text, .length = 8};
-        }
-    }
-    return rows;
-}
-
-/* Begins an .npy file of (NUM_ROWS, columns) numbers in C order. */
+/* Begins an .npy file of (SERVE_NUM_ROWS, columns) numbers in C order. */
 static FILE *open_npy(const char *path, const char *type, int columns)
 {
     char header[118]; /* with the ten bytes before it, a multiple of 64 */
@@ -84,7 +45,7 @@ static FILE *open_npy(const char *path, const char *type, int columns)
         bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot write", path));
     memset(header, ' ', sizeof header);
     int length = snprintf(header, sizeof header,
-        "{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }", type, NUM_ROWS, columns);
+        "{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }", type, SERVE_NUM_ROWS, columns);
     header[length] = ' ';
     header[sizeof header - 1] = '\n';
     fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
@@ -99,20 +60,22 @@ static void close_npy(FILE *file, const char *path)
 }
 
 /* Writes the rows for the peer, encoded as the model reads them. */
-static void write_encoded(
-    const struct ph_encoder *encoder, const struct rows *rows, const char *dense_path, const char *ids_path)
+static void write_encoded(const struct ph_encoder *encoder, const struct serve_rows *rows,
+    const char *dense_path, const char *ids_path)
 {
     struct ph__inputs inputs;
     struct ph__row_encoder row_encoder;
     struct ph__rows encoded = {0};
-    FILE *dense = open_npy(dense_path, "<f4", NUM_DENSE), *ids = open_npy(ids_path, "<i8", NUM_SPARSE);
+    FILE *dense = open_npy(dense_path, "<f4", SERVE_NUM_DENSE),
+         *ids = open_npy(ids_path, "<i8", SERVE_NUM_SPARSE);
     bench_check(ph__inputs_init(encoder, &inputs));
     ph__row_encoder_init(&row_encoder, encoder, NULL);
-    for (size_t row = 0; row < NUM_ROWS; row++) {
+    for (size_t row = 0; row < SERVE_NUM_ROWS; row++) {
         encoded.num_rows = 0;
-        bench_check(ph__inputs_encode(&inputs, &row_encoder, rows->cells + row * NUM_COLUMNS, &encoded));
-        fwrite(encoded.words + encoder->dense_word, sizeof(float), NUM_DENSE, dense);
-        for (size_t i = 0; i < NUM_SPARSE; i++)
+        bench_check(
+            ph__inputs_encode(&inputs, &row_encoder, rows->cells + row * SERVE_NUM_COLUMNS, &encoded));
+        fwrite(encoded.words + encoder->dense_word, sizeof(float), SERVE_NUM_DENSE, dense);
+        for (size_t i = 0; i < SERVE_NUM_SPARSE; i++)
             fwrite(&(int64_t){encoded.words[encoder->sparse_word + i]}, sizeof(int64_t), 1, ids);
     }
     close_npy(dense, dense_path);
@@ -122,65 +85,19 @@ static void write_encoded(
     ph__inputs_fini(&inputs);
 }
 
-/* ---- a run folder with random weights ---- */
-
-static const char *join(struct ph__arena *arena, const char *folder, const char *name)
-{
-    const char *path = ph__path_join(arena, folder, name);
-    if (path == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: a path"));
-    return path;
-}
-
-/* Makes the files that phloem train makes, with initial weights. */
-static void make_folder(struct ph__arena *arena, const char *folder, size_t dim)
-{
-    struct ph__writer *writer = NULL;
-    struct ph__model_config config;
-    struct ph_encoder *encoder = NULL;
-    struct ph_backend *backend = NULL;
-    struct ph_store *store = NULL;
-    struct ph_state *state = NULL;
-    struct ph_scorer *scorer = NULL;
-    bench_check(ph__directory_create(folder));
-    bench_check(ph__writer_open(join(arena, folder, "config.yaml"), &writer));
-    bench_check(ph__writer_printf(writer, CONFIG, dim));
-    bench_check(ph__writer_finish(writer));
-    ph__writer_close(writer);
-    bench_check(ph__model_config_read(&config, folder));
-    bench_check(ph_encoder_create(&config.data, &encoder));
-    bench_check(ph_encoder_save(encoder, join(arena, folder, "encoder.json")));
-    bench_check(ph_store_create(1, &store));
-    bench_check(ph_state_create(&state));
-    bench_check(ph_backend_create(
-        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
-    const struct ph_scorer_options options = {.size = sizeof options,
-        .model = &config.model.settings,
-        .encoder = encoder,
-        .store = store,
-        .state = state,
-        .backend = backend,
-        .batch_size = 1}; /* creating the scorer makes the weights */
-    bench_check(ph_scorer_create(&options, &scorer));
-    bench_check(ph_checkpoint_save(join(arena, folder, "model.safetensors"), store, state, NULL));
-    ph_scorer_destroy(scorer);
-    ph_backend_destroy(backend);
-    ph_state_destroy(state);
-    ph_store_destroy(store);
-    ph_encoder_destroy(encoder);
-    ph__model_config_fini(&config);
-}
+/* ---- the folder ---- */
 
 /* Writes the peer's model and its rows into the folder. */
-static void prepare_peer(struct ph__arena *arena, const char *folder, const struct rows *rows)
+static void prepare_peer(struct ph__arena *arena, const char *folder, const struct serve_rows *rows)
 {
     struct ph__model_config config;
     struct ph__model_folder model = {0};
     bench_check(ph__model_config_read(&config, folder));
     bench_check(ph__model_folder_open(
         &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32));
-    bench_check(ph__onnx_export(&model, "dlrm", join(arena, folder, "model.onnx")));
-    write_encoded(model.encoder, rows, join(arena, folder, "dense.npy"), join(arena, folder, "ids.npy"));
+    bench_check(ph__onnx_export(&model, "dlrm", serve_path(arena, folder, "model.onnx")));
+    write_encoded(
+        model.encoder, rows, serve_path(arena, folder, "dense.npy"), serve_path(arena, folder, "ids.npy"));
     ph__model_folder_close(&model);
     ph__model_config_fini(&config);
 }
@@ -190,7 +107,7 @@ static void remove_folder(struct ph__arena *arena, const char *folder)
     static const char *const names[] = {
         "config.yaml", "encoder.json", "model.safetensors", "model.onnx", "dense.npy", "ids.npy"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        remove(join(arena, folder, names[i]));
+        remove(serve_path(arena, folder, names[i]));
     rmdir(folder);
 }
 
@@ -199,7 +116,7 @@ static void remove_folder(struct ph__arena *arena, const char *folder)
 /* Returns the row where call `call` of `batch` rows begins: both sides go through the same rows. */
 static size_t first_row(size_t call, size_t batch)
 {
-    return call % (NUM_ROWS / batch) * batch;
+    return call % (SERVE_NUM_ROWS / batch) * batch;
 }
 
 /* Microseconds of the calls of one round. */
@@ -220,12 +137,12 @@ static double quantile(const double *values, size_t count, double share)
 }
 
 /* Runs calls from `first_call` on; microseconds (calls) is scratch. */
-static struct latency run_ours(struct ph_session *session, const struct rows *rows, size_t batch,
+static struct latency run_ours(struct ph_session *session, const struct serve_rows *rows, size_t batch,
     size_t first_call, size_t calls, double *microseconds)
 {
     float probabilities[MAX_BATCH];
     for (size_t i = 0; i < calls; i++) {
-        const struct ph_cell *cells = rows->cells + first_row(first_call + i, batch) * NUM_COLUMNS;
+        const struct ph_cell *cells = rows->cells + first_row(first_call + i, batch) * SERVE_NUM_COLUMNS;
         const uint64_t begin = ph__clock_ns();
         bench_check(ph_session_score(session, batch, cells, probabilities));
         microseconds[i] = (double)(ph__clock_ns() - begin) * 1e-3;
@@ -247,7 +164,7 @@ static struct latency run_peer(struct peer *peer, size_t calls)
 /* Starts the peer's case: from then on the peer's call i scores the rows of our call i. */
 static void start_peer(struct peer *peer, struct ph__arena *arena, const char *folder, size_t batch)
 {
-    if (!peer_accepts(peer, "case %s %s %zu", join(arena, folder, "model.onnx"), folder, batch))
+    if (!peer_accepts(peer, "case %s %s %zu", serve_path(arena, folder, "model.onnx"), folder, batch))
         peer_stop(peer);
 }
 
@@ -285,7 +202,7 @@ static void report(struct ph__json *results, const struct peer *peer, const char
     ph__json_append(results, entry);
 }
 
-static void run_batch(struct ph_session *session, struct peer *peer, const struct rows *rows,
+static void run_batch(struct ph_session *session, struct peer *peer, const struct serve_rows *rows,
     const struct options *options, size_t dim, size_t batch, struct ph__json *results)
 {
     static struct figures p50, p99;
@@ -311,15 +228,15 @@ static void run_batch(struct ph_session *session, struct peer *peer, const struc
     free(scratch);
 }
 
-static void run_model(const struct options *options, struct peer *peer, const struct rows *rows, size_t dim,
-    struct ph__json *results)
+static void run_model(const struct options *options, struct peer *peer, const struct serve_rows *rows,
+    size_t dim, struct ph__json *results)
 {
     static const size_t batches[] = {1, 16, 64};
     struct ph__arena arena = {0};
     struct ph_session *session = NULL;
     char folder[256];
     bench_make_folder("bench_session", folder, sizeof folder);
-    make_folder(&arena, folder, dim);
+    serve_folder_make(&arena, folder, dim);
     if (peer_is_there(peer))
         prepare_peer(&arena, folder, rows);
     bench_check(ph_session_open(folder,
@@ -365,11 +282,11 @@ int main(int argc, char **argv)
     struct peer peer;
     stay_on_one_core();
     peer_start(&peer, options.peers, "onnxruntime");
-    struct rows *rows = make_rows();
+    struct serve_rows *rows = serve_rows_make();
     struct ph__json *results = ph__json_array();
     printf("DLRM session, measured: %d dense, %d tables x 100000, %zu rounds of %zu calls, one thread on one "
            "core\n",
-        NUM_DENSE, NUM_SPARSE, options.rounds, options.calls);
+        SERVE_NUM_DENSE, SERVE_NUM_SPARSE, options.rounds, options.calls);
     if (options.dim == 0 || options.dim == 16)
         run_model(&options, &peer, rows, 16, results);
     if (options.dim != 16)

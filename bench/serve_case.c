@@ -1,0 +1,84 @@
+#include "serve_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/file/stream.h"
+#include "base/rng.h"
+#include "figures.h"
+#include "serve/model_folder.h"
+#include "serve/scorer.h"
+
+#define CONFIG                                               \
+    "data: {format: criteo, encoding: hash, rows: 100000}\n" \
+    "model: {kind: dlrm, embedding_dim: %zu, bottom_units: [512, 256], top_units: [512, 256]}\n"
+
+struct serve_rows *serve_rows_make(void)
+{
+    struct ph__rng_sequence rng = {.key = {.seed = 1}};
+    struct serve_rows *rows = calloc(1, sizeof *rows);
+    if (rows == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %d rows", SERVE_NUM_ROWS));
+    for (size_t row = 0; row < SERVE_NUM_ROWS; row++) {
+        struct ph_cell *cells = rows->cells + row * SERVE_NUM_COLUMNS;
+        for (size_t i = 0; i < SERVE_NUM_DENSE; i++)
+            cells[i] = (struct ph_cell){
+                .kind = PH_CELL_INTEGER, .integer = (int64_t)exp(8 * ph__rng_next_uniform(&rng)) - 1};
+        for (size_t i = 0; i < SERVE_NUM_SPARSE; i++) {
+            char *text = rows->texts[row * SERVE_NUM_SPARSE + i];
+            const uint32_t rank = (uint32_t)exp(15 * ph__rng_next_uniform(&rng));
+            snprintf(text, 9, "%08x", rank * 2654435761u);
+            cells[SERVE_NUM_DENSE + i] = (struct ph_cell){.kind = PH_CELL_TEXT, .text = text, .length = 8};
+        }
+    }
+    return rows;
+}
+
+const char *serve_path(struct ph__arena *arena, const char *folder, const char *name)
+{
+    const char *path = ph__path_join(arena, folder, name);
+    if (path == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: a path"));
+    return path;
+}
+
+void serve_folder_make(struct ph__arena *arena, const char *folder, size_t dim)
+{
+    struct ph__writer *writer = NULL;
+    struct ph__model_config config;
+    struct ph_encoder *encoder = NULL;
+    struct ph_backend *backend = NULL;
+    struct ph_store *store = NULL;
+    struct ph_state *state = NULL;
+    struct ph_scorer *scorer = NULL;
+    bench_check(ph__directory_create(folder));
+    bench_check(ph__writer_open(serve_path(arena, folder, "config.yaml"), &writer));
+    bench_check(ph__writer_printf(writer, CONFIG, dim));
+    bench_check(ph__writer_finish(writer));
+    ph__writer_close(writer);
+    bench_check(ph__model_config_read(&config, folder));
+    bench_check(ph_encoder_create(&config.data, &encoder));
+    bench_check(ph_encoder_save(encoder, serve_path(arena, folder, "encoder.json")));
+    bench_check(ph_store_create(1, &store));
+    bench_check(ph_state_create(&state));
+    bench_check(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
+    const struct ph_scorer_options options = {.size = sizeof options,
+        .model = &config.model.settings,
+        .encoder = encoder,
+        .store = store,
+        .state = state,
+        .backend = backend,
+        .batch_size = 1}; /* creating the scorer makes the weights */
+    bench_check(ph_scorer_create(&options, &scorer));
+    bench_check(ph_checkpoint_save(serve_path(arena, folder, "model.safetensors"), store, state, NULL));
+    ph_scorer_destroy(scorer);
+    ph_backend_destroy(backend);
+    ph_state_destroy(state);
+    ph_store_destroy(store);
+    ph_encoder_destroy(encoder);
+    ph__model_config_fini(&config);
+}
