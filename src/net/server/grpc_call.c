@@ -135,10 +135,13 @@ static ssize_t read_messages(nghttp2_session *session, int32_t stream, uint8_t *
     if (count > 0)
         memcpy(to, call->out.bytes + call->out_sent, count);
     call->out_sent += count;
+    call->untaken_ns = ph__clock_ns();
     if (call->out_sent < call->out.size)
         return (ssize_t)count;
     ph__buffer_clear(&call->out);
     call->out_sent = 0;
+    if (!call->is_finished)
+        call->untaken_ns = 0;
     if (!call->is_finished)
         return count > 0 ? (ssize_t)count : NGHTTP2_ERR_DEFERRED;
     *flags = NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
@@ -167,6 +170,8 @@ void ph__grpc_send(struct ph__grpc_call *call, const void *message, size_t size)
         return;
     const unsigned char prefix[PREFIX_BYTES] = {0, (unsigned char)(size >> 24), (unsigned char)(size >> 16),
         (unsigned char)(size >> 8), (unsigned char)size};
+    if (call->out.size == 0)
+        call->untaken_ns = ph__clock_ns();
     ph__buffer_append(&call->out, prefix, PREFIX_BYTES);
     ph__buffer_append(&call->out, message, size);
     if (call->out.has_failed)
@@ -196,6 +201,7 @@ void ph__grpc_finish(struct ph__grpc_call *call, unsigned status, const char *te
     call->is_finished = true;
     call->status = status;
     call->since_ns = 0;
+    call->untaken_ns = ph__clock_ns();
     encode_text(text, &call->status_text);
     if (!call->has_answered)
         answer(call, true);
@@ -231,7 +237,9 @@ static uint64_t read_timeout(struct ph__bytes text)
     }
     const char unit = text.bytes[text.size - 1];
     const char *found = unit != '\0' ? strchr(units, unit) : NULL;
-    return found != NULL ? number * ns[found - units] : UINT64_MAX;
+    if (found == NULL || number > UINT64_MAX / ns[found - units])
+        return UINT64_MAX;
+    return number * ns[found - units];
 }
 
 static int came_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,

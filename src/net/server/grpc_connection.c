@@ -191,7 +191,8 @@ static bool is_slow(const struct ph__grpc_connection *connection, uint64_t now_n
         return is_late(connection->since_ns, options->idle_timeout_ms, now_ns);
     for (const struct ph__grpc_call *call = connection->calls.next; call != &connection->calls;
          call = call->next)
-        if (is_late(call->since_ns, options->client_timeout_ms, now_ns))
+        if (is_late(call->since_ns, options->client_timeout_ms, now_ns) ||
+            is_late(call->untaken_ns, options->client_timeout_ms, now_ns))
             return true;
     return false;
 }

@@ -22,7 +22,8 @@ struct ph__grpc_call {
     bool is_grpc;      /* the head says so */
     size_t head_bytes; /* of names and values so far */
     uint64_t timeout_ns;
-    uint64_t since_ns; /* since when a message is awaited, the first one or the one in the making; 0: not */
+    uint64_t since_ns;   /* since when a message is awaited, the first one or the one in the making; 0: not */
+    uint64_t untaken_ns; /* when the client last took a part of what waits for it; 0: nothing waits */
     struct ph__buffer path, authorization;
     struct ph__buffer in;  /* the message in the making, with its prefix */
     struct ph__buffer out; /* messages with their prefixes; sent up to out_sent */
