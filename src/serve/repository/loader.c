@@ -112,6 +112,7 @@ static void look_at(struct ph__found_version *version, struct ph__arena *arena)
             return;
         }
     (void)add_file(version->folder, "config.yaml", arena, &fingerprint);
+    (void)add_file(version->folder, "../serve.yaml", arena, &fingerprint);
     version->fingerprint = fingerprint;
 }
 

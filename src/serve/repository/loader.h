@@ -16,7 +16,7 @@ enum ph__load_kind {
 struct ph__found_version {
     const char *model, *folder; /* folder: the run folder's path */
     uint64_t version;
-    uint64_t fingerprint; /* of the files' sizes and times; 0: it is no run folder yet */
+    uint64_t fingerprint; /* of the files' sizes and times, MODEL/serve.yaml's too; 0: no run folder yet */
     const char *reason;   /* fingerprint 0: what is missing */
 };
 

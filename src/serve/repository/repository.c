@@ -182,6 +182,8 @@ static void open_version(struct ph__repository *repository, struct model *model,
         set_reason(version, ph_error_text());
         return;
     }
+    if (version->state == UNLOADING)
+        version->served = NULL; /* its holders' alone */
     version->state = version->state == READY ? RELOADING : LOADING;
     version->fingerprint = found->fingerprint;
     model->num_opening++;
@@ -192,7 +194,7 @@ static void open_version(struct ph__repository *repository, struct model *model,
 static void want_version(struct ph__repository *repository, struct model *model, struct version *version,
     const struct ph__found_version *found, const struct ph_served_settings *settings)
 {
-    const bool is_idle = version->state == UNAVAILABLE || version->state == READY;
+    const bool is_idle = version->state != LOADING && version->state != RELOADING;
     if (found->fingerprint == 0) {
         if (version->state == UNAVAILABLE)
             set_reason(version, found->reason);
@@ -537,7 +539,8 @@ enum ph__oip_code ph__repository_find(struct ph__repository *repository, struct 
     if (version_text.size > 0 && version_text.size < sizeof digits) {
         memcpy(digits, version_text.bytes, version_text.size);
         digits[version_text.size] = '\0';
-        version = find_version(model, strtoull(digits, NULL, 10));
+        if (strspn(digits, "0123456789") == version_text.size)
+            version = find_version(model, strtoull(digits, NULL, 10));
     }
     if (version_text.size > 0 && version == NULL)
         return ph__oip_fail(PH_OIP_NOT_FOUND, "model '%s' has no version '%.*s'", model->name,

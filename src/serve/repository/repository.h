@@ -5,7 +5,7 @@
  *  LOADING       being opened                opened -> READY, failed -> UNAVAILABLE with the reason
  *  READY         serving                     changed on disk -> RELOADING, not wanted -> UNLOADING
  *  RELOADING     serving, a new one opens    opened -> READY with the new one, failed -> READY with the old
- *  UNLOADING     not found any more          its last request is done -> UNAVAILABLE
+ *  UNLOADING     not found any more          its last request is done -> UNAVAILABLE, wanted -> LOADING
  *
  * A new version is published by one pointer when it is ready; requests stay with the version that they began
  * with. An older version goes when a newer one serves: a failed load leaves the old one serving. Folders are
