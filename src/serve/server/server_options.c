@@ -81,9 +81,10 @@ void ph_server_options_init(struct ph_server_options *settings)
 {
     struct ph__arena arena = {0};
     struct ph__section sections[PH_NUM_SERVER_SECTIONS];
-    *settings = (struct ph_server_options){.size = sizeof *settings};
+    *settings = (struct ph_server_options){.size = 0};
     ph__server_sections(settings, sections);
     (void)ph__config_read(NULL, NULL, 0, sections, PH_NUM_SERVER_SECTIONS, &arena);
+    settings->size = sizeof *settings; /* reading clears the struct */
     for (size_t i = 0; i < PH_NUM_SERVER_SECTIONS; i++)
         keep_texts(&sections[i]);
     ph__arena_fini(&arena);
