@@ -195,6 +195,8 @@ static ph_status read_settings(struct ph__bytes body, struct ph__arena *arena, s
     struct ph__json_scan scan;
     struct ph__bytes key;
     ph__json_scan_init(&scan, body.bytes, body.size, arena);
+    if (ph__json_scan_type(&scan) != PH_JSON_TYPE_OBJECT)
+        ph__json_scan_fail(&scan, "an object is expected");
     ph__json_scan_begin(&scan);
     while (ph__json_scan_next(&scan, &key)) {
         struct ph__oip_setting *setting = ph__list_add(settings, sizeof *setting, arena);

@@ -10,7 +10,7 @@
 enum ph__rest_method { PH_REST_GET, PH_REST_POST, PH_REST_OTHER };
 
 /* Finds the call of a path, "/v2/models/M/versions/V/infer", and puts model and version into the request.
- * Codes: NOT_FOUND; UNSUPPORTED: the path wants another method. */
+ * Codes: NOT_FOUND; BAD_METHOD: the path wants another method. */
 enum ph__oip_code ph__rest_route(enum ph__rest_method method, const char *path, struct ph__arena *arena,
     enum ph__oip_call *call_out, struct ph__oip_request *request_out);
 

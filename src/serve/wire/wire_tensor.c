@@ -73,6 +73,20 @@ static ph_status wrong_count(const struct ph__tensor *tensor, size_t count)
         count, tensor->count);
 }
 
+/* Tells whether an integer is within the range of its type. Eight bytes always are: a negative UINT64 is one
+ * that wrapped. */
+static bool fits(enum ph__tensor_type type, int64_t integer)
+{
+    const size_t bits = 8 * types[type].bytes;
+    if (type == PH_TENSOR_BOOL)
+        return integer == 0 || integer == 1;
+    if (bits == 64)
+        return true;
+    if (type < PH_TENSOR_INT8)
+        return integer >= 0 && integer < (int64_t)1 << bits;
+    return integer >= -((int64_t)1 << (bits - 1)) && integer < (int64_t)1 << (bits - 1);
+}
+
 static ph_status must_be_raw(const struct ph__tensor *tensor)
 {
     return ph_fail(PH_ERROR_DATA, "tensor '%.*s': values of type %s must be binary", NAME_OF(tensor),
@@ -135,6 +149,15 @@ struct values {
     size_t count, capacity; /* read; room for */
 };
 
+static int64_t read_json_integer(struct ph__json_scan *scan, enum ph__tensor_type type)
+{
+    const bool is_bool = ph__json_scan_type(scan) == PH_JSON_TYPE_BOOL;
+    const int64_t integer = is_bool ? ph__json_scan_bool(scan) : ph__json_scan_integer(scan);
+    if (!fits(type, integer) || (type == PH_TENSOR_UINT64 && integer < 0))
+        ph__json_scan_fail(scan, "the integer is out of the datatype's range");
+    return integer;
+}
+
 static void read_json_value(struct ph__json_scan *scan, struct values *values)
 {
     const size_t i = values->count++;
@@ -144,10 +167,8 @@ static void read_json_value(struct ph__json_scan *scan, struct values *values)
         ((struct ph__bytes *)values->items)[i] = ph__json_scan_string(scan);
     else if (values->tensor->held == PH_TENSOR_FP64)
         ((double *)values->items)[i] = ph__json_scan_number(scan);
-    else if (ph__json_scan_type(scan) == PH_JSON_TYPE_BOOL)
-        ((int64_t *)values->items)[i] = ph__json_scan_bool(scan);
     else
-        ((int64_t *)values->items)[i] = ph__json_scan_integer(scan);
+        ((int64_t *)values->items)[i] = read_json_integer(scan, values->tensor->type);
 }
 
 /* Reads an array of values or of such arrays, row by row. */
@@ -189,6 +210,8 @@ static ph_status read_json(struct ph__bytes data, struct ph__arena *arena, struc
     if (values.items == NULL)
         return PH_ERROR_MEMORY;
     ph__json_scan_init(&scan, data.bytes, data.size, arena);
+    if (ph__json_scan_type(&scan) != PH_JSON_TYPE_ARRAY)
+        ph__json_scan_fail(&scan, "an array is expected");
     read_json_array(&scan, &values);
     const ph_status status = ph__json_scan_finish(&scan);
     if (status != PH_OK)
@@ -229,6 +252,15 @@ static const struct ph__list *list_of(const struct ph__oip_contents *contents, e
     }
 }
 
+static ph_status check_ranges(const struct ph__tensor *tensor)
+{
+    for (size_t i = 0; i < tensor->count; i++)
+        if (!fits(tensor->type, ph__tensor_integer(tensor, i)))
+            return ph_fail(PH_ERROR_DATA, "tensor '%.*s': value %zu is out of the range of %s",
+                NAME_OF(tensor), i, types[tensor->type].name);
+    return PH_OK;
+}
+
 static ph_status read_contents(const struct ph__oip_contents *contents, struct ph__tensor *tensor)
 {
     const struct ph__list *list = list_of(contents, tensor->type);
@@ -241,7 +273,7 @@ static ph_status read_contents(const struct ph__oip_contents *contents, struct p
     else
         tensor->held = held_type(tensor->type);
     tensor->values = list->items;
-    return PH_OK;
+    return tensor->held == PH_TENSOR_INT64 ? check_ranges(tensor) : PH_OK;
 }
 
 /* ---- reading ---- */
