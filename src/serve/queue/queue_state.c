@@ -192,7 +192,7 @@ enum ph__oip_code ph__queue_put(struct ph__queue *queue, struct ph__work *work)
     const bool is_late = !must_wait && is_hopeless(queue, work, now_ns);
     if (!must_wait && !is_late) {
         insert(queue, work);
-        scheduler->num_put++;
+        scheduler->num_put += 1 + (work->rows_left - 1) / queue->options.max_batch;
     }
     pthread_mutex_unlock(&scheduler->lock);
     if (must_wait)

@@ -56,11 +56,10 @@ static void fail_parts(
     pthread_mutex_unlock(&queue->scheduler->lock);
 }
 
-/* Scores a batch, and gives the times of its steps. */
-static struct ph__batch_figures score(
-    struct ph__queue *queue, struct ph__context *context, struct ph__part *parts, size_t num_parts)
+/* Scores a batch, and gives the times of its steps, of which the first begins at begun_ns. */
+static struct ph__batch_figures score(struct ph__queue *queue, struct ph__context *context,
+    struct ph__part *parts, size_t num_parts, uint64_t begun_ns)
 {
-    const uint64_t begun_ns = ph__clock_ns();
     ph_status status = PH_OK;
     context->rows.num_rows = 0;
     for (size_t i = 0; i < num_parts; i++)
@@ -69,12 +68,9 @@ static struct ph__batch_figures score(
     if (context->rows.num_rows > 0)
         status = ph__context_run(queue->options.session, context, parts[0].work->set);
     const uint64_t scored_ns = ph__clock_ns();
-    for (size_t i = 0; i < num_parts && status == PH_OK; i++) {
-        parts[i].work->times.encoded = encoded_ns;
-        parts[i].work->times.scored = scored_ns;
+    for (size_t i = 0; i < num_parts && status == PH_OK; i++)
         if (!parts[i].is_bad)
             status = take_outputs(queue, context, &parts[i]);
-    }
     if (status != PH_OK)
         fail_parts(queue, parts, num_parts, status);
     return (struct ph__batch_figures){
@@ -92,13 +88,15 @@ static void add_figures(struct ph__batch_figures *to, const struct ph__batch_fig
 }
 
 /* Books a batch, with the lock held. Requests whose last rows are done go to *over. */
-static void book(struct ph__queue *queue, const struct ph__part *parts, size_t num_parts,
+static void book(struct ph__queue *queue, const struct ph__part *parts, size_t num_parts, uint64_t begun_ns,
     const struct ph__batch_figures *batch, struct ph__work **over)
 {
     size_t num_rows = 0;
     for (size_t i = 0; i < num_parts; i++) {
         struct ph__work *work = parts[i].work;
         num_rows += parts[i].is_bad ? 0 : parts[i].num_rows;
+        work->times.encoded = begun_ns + batch->encode_ns;
+        work->times.scored = work->times.encoded + batch->score_ns;
         work->rows_left -= parts[i].num_rows;
         if (work->rows_left == 0) {
             work->next = *over;
@@ -193,9 +191,11 @@ static void serve(struct ph__worker *worker, struct ph__queue *queue)
     tell_done(scheduler, over);
     over = NULL;
     if (num_parts > 0) {
-        batch = score(queue, &queue->options.session->contexts[worker->index], worker->parts, num_parts);
+        struct ph__context *context = &queue->options.session->contexts[worker->index];
+        const uint64_t begun_ns = ph__clock_ns();
+        batch = score(queue, context, worker->parts, num_parts, begun_ns);
         pthread_mutex_lock(&scheduler->lock);
-        book(queue, worker->parts, num_parts, &batch, &over);
+        book(queue, worker->parts, num_parts, begun_ns, &batch, &over);
         pthread_mutex_unlock(&scheduler->lock);
         tell_done(scheduler, over); /* without requests the queue may be destroyed from here on */
     }
