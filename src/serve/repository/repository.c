@@ -347,7 +347,7 @@ static enum ph__oip_code outcome(const struct ph__repository *repository, const 
 {
     const struct model *model = find_model(repository, ph__bytes_of(name));
     bool has_serving = false;
-    if (model == NULL)
+    if (model == NULL || model->versions == NULL)
         return ph__oip_fail(PH_OIP_INVALID, "failed to load '%s': the repository has no such model", name);
     for (const struct version *version = model->versions; version != NULL; version = version->next) {
         has_serving |= version->is_wanted && serves(version);
