@@ -32,7 +32,6 @@ struct ph__queue {
     struct ph__queue *next, *previous; /* in the scheduler's ring */
     /* Guarded by the scheduler's lock: */
     struct ph__work *first, *last; /* waiting, in the order of service; NULL: none */
-    size_t num_running;            /* requests of which rows are being scored */
     struct ph__queue_figures figures;
     struct ph__batch_figures *batches; /* (max_batch + 1) by rows */
 };

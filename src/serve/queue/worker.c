@@ -116,7 +116,8 @@ static void book(struct ph__queue *queue, const struct ph__part *parts, size_t n
 
 /* ---- the loop ---- */
 
-/* Tells when a queue's batch is due: when it is full, or its first request has waited long enough. */
+/* Tells when a queue's batch is due: when it is full, or its first request has waited long enough or
+ * expires. */
 static uint64_t due_ns(const struct ph__queue *queue)
 {
     if (queue->first == NULL)
@@ -124,7 +125,8 @@ static uint64_t due_ns(const struct ph__queue *queue)
     const struct ph__queue_options *options = &queue->options;
     if (options->max_delay_us == 0 || queue->figures.waiting_rows >= options->max_batch)
         return 0;
-    return queue->first->times.queued + options->max_delay_us * 1000;
+    const uint64_t delayed_ns = queue->first->times.queued + options->max_delay_us * 1000;
+    return delayed_ns < queue->first->deadline_ns ? delayed_ns : queue->first->deadline_ns;
 }
 
 /* Returns the first queue of the ring whose batch is due, and makes the one behind it the next to be served;

@@ -147,7 +147,7 @@ static const struct route *route(
         next = take_model(segments, 3, arena, request);
     else
         next = is(segments, 1, "models") ? take_model(segments, 2, arena, request) : 0;
-    if (next == 0)
+    if (next == 0 || (is(segments, 1, "repository") && request->version.size > 0))
         return NULL;
     return is(segments, 1, "repository") ? FIND(repository_routes, segments, next)
                                          : FIND(model_routes, segments, next);
