@@ -71,6 +71,7 @@ struct ph__http_server {
     size_t num_exchanges;
     uint64_t next_sweep_ns;
     bool is_draining;
+    bool has_resumed; /* a connection, which libmicrohttpd looks at in its next run */
 };
 
 /* ---- answers ---- */
@@ -203,6 +204,12 @@ void **ph__http_exchange_user(struct ph__http_exchange *exchange)
     return &exchange->user;
 }
 
+static void resume(struct connection *connection)
+{
+    connection->server->has_resumed = true;
+    MHD_resume_connection(connection->own);
+}
+
 void ph__http_answer(struct ph__http_exchange *exchange, const struct ph__http_answer *answer)
 {
     exchange->answer = *answer;
@@ -210,7 +217,7 @@ void ph__http_answer(struct ph__http_exchange *exchange, const struct ph__http_a
         exchange->state = REFUSED;
     } else {
         exchange->state = ANSWERED;
-        MHD_resume_connection(exchange->connection->own);
+        resume(exchange->connection);
     }
 }
 
@@ -384,7 +391,7 @@ static void client_gone(struct connection *connection)
         return;
     exchange->server->options.handler->end(exchange->server->options.handler->context, exchange, true);
     exchange->state = GONE;
-    MHD_resume_connection(connection->own);
+    resume(connection);
 }
 
 /* Shuts connections down whose client is slow, or idle while the server drains. libmicrohttpd notices. */
@@ -526,6 +533,8 @@ int ph__http_server_timeout_ms(const struct ph__http_server *server)
 {
     MHD_UNSIGNED_LONG_LONG timeout = 0;
     const int sweep_ms = server->connections.next != &server->connections ? SWEEP_MS : -1;
+    if (server->has_resumed)
+        return 0;
     if (MHD_get_timeout(server->daemon, &timeout) != MHD_YES)
         return sweep_ms;
     return sweep_ms >= 0 && timeout > SWEEP_MS ? sweep_ms : timeout < INT_MAX ? (int)timeout : INT_MAX;
@@ -545,6 +554,7 @@ ph_status ph__http_server_run(struct ph__http_server *server)
 {
     if (server->options.handler != NULL)
         look_at_watched(server);
+    server->has_resumed = false;
     if (MHD_run(server->daemon) != MHD_YES)
         return ph_fail(PH_ERROR_BUG, "the HTTP server at %s has failed", server->address);
     sweep(server);

@@ -195,12 +195,11 @@ static ph_status encode_list(const struct ph__tensor_column *source, struct ph__
     return PH_OK;
 }
 
-/* Encodes a feature's part of a row; of an absent column a blank cell. */
-static ph_status encode_feature(const struct ph__tensor_column *source, struct ph__row_encoder *row,
+static ph_status encode_cell(const struct ph__tensor_column *source, struct ph__row_encoder *row,
     const struct ph__column *feature, size_t at)
 {
     if (source->values == NULL)
-        return ph__row_text(row, feature, "", 0);
+        return ph__row_text(row, feature, "", 0); /* a blank has a value where one is missing */
     return source->offsets != NULL ? encode_list(source, row, feature, at)
                                    : encode_value(source->values, row, feature, at);
 }
@@ -211,7 +210,7 @@ static ph_status encode_columns(const struct ph__tensor_rows *rows, const struct
     PH_TRY(ph__row_begin(&context->row, &context->rows));
     for (size_t i = 0; i < inputs->index.count; i++)
         for (size_t f = inputs->first[i]; f < inputs->first[i + 1]; f++)
-            PH_TRY(encode_feature(&rows->columns[i], &context->row, inputs->features[f], row));
+            PH_TRY(encode_cell(&rows->columns[i], &context->row, inputs->features[f], row));
     return ph__row_commit(&context->row);
 }
 

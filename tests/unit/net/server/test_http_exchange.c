@@ -215,6 +215,24 @@ static void a_large_body_comes_back(void **state)
     close(client);
 }
 
+/* Nothing tells the driver that an answer waits to be sent but the server's own timeout. */
+static void an_answer_that_is_given_at_once_is_due_at_once(void **state)
+{
+    (void)state;
+    const int client = connect_client();
+    static const char request[] = "POST /echo HTTP/1.1\r\nHost: here\r\nContent-Length: 3\r\n\r\nnow";
+    char answer[1000];
+    assert_int_equal(send(client, request, sizeof request - 1, MSG_NOSIGNAL), sizeof request - 1);
+    while (recv(client, answer, sizeof answer, MSG_DONTWAIT) < 0) {
+        struct pollfd descriptor = {.fd = ph__http_server_descriptor(server), .events = POLLIN};
+        const int timeout = ph__http_server_timeout_ms(server), count = poll(&descriptor, 1, timeout);
+        assert_true(count > 0 || timeout == 0);
+        assert_ok(ph__http_server_run(server));
+    }
+    assert_memory_equal(answer, "HTTP/1.1 200", 12);
+    close(client);
+}
+
 static void an_answer_may_come_later(void **state)
 {
     (void)state;
@@ -334,6 +352,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_body_is_handled_whole_and_the_connection_stays, start_server, stop_server),
         cmocka_unit_test_setup_teardown(a_large_body_comes_back, start_server, stop_server),
+        cmocka_unit_test_setup_teardown(
+            an_answer_that_is_given_at_once_is_due_at_once, start_server, stop_server),
         cmocka_unit_test_setup_teardown(an_answer_may_come_later, start_server, stop_server),
         cmocka_unit_test_setup_teardown(a_client_that_goes_cancels_its_exchange, start_server, stop_server),
         cmocka_unit_test_setup_teardown(a_refused_body_is_not_read, start_server, stop_server),
