@@ -145,7 +145,8 @@ def check_health(rest, grpc):
     for client in (rest, grpc):
         assert client.is_server_live() and client.is_server_ready()
         assert client.is_model_ready("click") and client.is_model_ready("click", "1") and client.is_model_ready("click", "2")
-    assert not rest.is_model_ready("nope") and not rest.is_model_ready("click", "3")
+    for client in (rest, grpc):
+        assert not client.is_model_ready("nope") and not client.is_model_ready("click", "3")
 
 
 def check_metadata(rest, grpc):
@@ -162,7 +163,7 @@ def check_metadata(rest, grpc):
                       "C2": ("BYTES", [-1, 1]), "C3": ("BYTES", [-1, 1]), "C4": ("BYTES", [-1, 1]),
                       "C4__values": ("INT64", [-1]), "C4__offsets": ("INT32", [-1]), "lines": ("BYTES", [-1, 1])}, inputs
     outputs = {entry["name"]: (entry["datatype"], entry["shape"]) for entry in model["outputs"]}
-    assert outputs == {name: ("FP32", [-1, 1]) for name in ("probability", "logit", "label")}, outputs
+    assert outputs == {name: ("FP32", [-1, 1]) for name in ("probability", "logit")}, outputs
 
 
 def check_config(rest, grpc):
@@ -170,7 +171,7 @@ def check_config(rest, grpc):
     assert config["name"] == same["name"] == "click"
     assert config["max_batch_size"] == same["max_batch_size"] == 32, config  # by serve.yaml
     assert [(entry["name"], entry["data_type"], entry["dims"]) for entry in config["output"]] == \
-        [(name, "TYPE_FP32", [1]) for name in ("probability", "logit", "label")], config["output"]
+        [(name, "TYPE_FP32", [1]) for name in ("probability", "logit")], config["output"]
     assert [entry["name"] for entry in config["input"]] == [entry["name"] for entry in same["input"]]
     assert [entry["data_type"] for entry in config["input"]] == [entry["data_type"] for entry in same["input"]]
     assert "dynamic_batching" in config
@@ -245,10 +246,9 @@ def check_infer(rest, grpc, rows, wanted):
             result = grpc.infer("click", form(triton_grpc, every), version, request_id="seven")
             same_bits(scores_of(result), scores, f"grpc, {form.__name__}, version '{version}'")
             assert result.get_response().id == "seven" and result.get_response().model_version == (version or "2")
-            assert [out.name for out in result.get_response().outputs] == ["probability", "logit", "label"]
+            assert [out.name for out in result.get_response().outputs] == ["probability", "logit"]
     bare = rest.infer("click", rows.as_lines(triton_http, every, has_labels=False))
     same_bits(scores_of(bare), wanted[2], "lines without labels")
-    same_bits(scores_of(bare, "label"), wanted[2], "the output of a task")
     logits = scores_of(bare, "logit").astype(np.float64)
     assert np.abs(1 / (1 + np.exp(-logits)) - wanted[2]).max() < 1e-6
     mixed = [triton_http.InferRequestedOutput("logit", binary_data=False), triton_http.InferRequestedOutput("probability")]

@@ -90,7 +90,7 @@ static enum ph__oip_code answer_model_ready(
     answer->is_true = code == PH_OIP_OK && !server->is_draining;
     if (code == PH_OIP_OK)
         ph__repository_release(server->repository, served);
-    return code == PH_OIP_UNAVAILABLE ? PH_OIP_OK : code;
+    return code == PH_OIP_UNAVAILABLE || code == PH_OIP_NOT_FOUND ? PH_OIP_OK : code;
 }
 
 static enum ph__oip_code answer_server(struct ph__arena *arena, struct ph__oip_server *answer)
