@@ -15,7 +15,8 @@
 static struct ph__oip_tensor message(const char *datatype, size_t num_dims, const int64_t *dims)
 {
     static int64_t copy[PH_TENSOR_MAX_DIMS + 1];
-    memcpy(copy, dims, num_dims * sizeof *dims);
+    if (num_dims > 0)
+        memcpy(copy, dims, num_dims * sizeof *dims);
     return (struct ph__oip_tensor){
         .name = ph__bytes_of("x"), .datatype = ph__bytes_of(datatype), .shape = {copy, num_dims}};
 }
