@@ -1,0 +1,122 @@
+/* Requests of the Open Inference Protocol on either wire: what is read is written, and what is written is
+ * read again and written to the same bytes. Tensors of a request that is read have the values that they say.
+ *
+ * An input's first byte chooses the wire and the message. For a body of REST's infer the second byte is the
+ * size of the header's value, which follows; 0: no header. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/wire/rest.h"
+#include "serve/wire/wire_tensor.h"
+#include "support/fuzz_support.h"
+
+union request {
+    struct ph__oip_infer_request infer;
+    struct ph__oip_request other;
+};
+
+static const struct ph__message *const messages[] = {&ph__oip_infer_request_message, &ph__oip_empty_message,
+    &ph__oip_model_message, &ph__oip_service_message, &ph__oip_index_request_message, &ph__oip_load_message,
+    &ph__oip_trace_request_message};
+enum { NUM_MESSAGES = sizeof messages / sizeof *messages };
+
+static ph_status read_message(const struct ph__message *message, bool is_json, const void *bytes, size_t size,
+    struct ph__arena *arena, union request *request)
+{
+    return is_json ? ph__message_from_json(message, bytes, size, arena, request)
+                   : ph__message_from_protobuf(message, bytes, size, arena, request);
+}
+
+static void write_message(
+    const struct ph__message *message, bool is_json, const union request *request, struct ph__buffer *to)
+{
+    if (is_json)
+        ph__message_to_json(message, request, to);
+    else
+        ph__message_to_protobuf(message, request, to);
+    fuzz_require(!to->has_failed);
+}
+
+/* Looks at every value of a tensor. */
+static void visit(const struct ph__tensor *tensor)
+{
+    volatile double sum = 0;
+    for (size_t i = 0; i < tensor->count; i++) {
+        if (ph__tensor_is_text(tensor)) {
+            const struct ph__bytes text = ph__tensor_text(tensor, i);
+            for (size_t c = 0; c < text.size; c++)
+                sum += text.bytes[c];
+        } else {
+            sum += ph__tensor_real(tensor, i);
+            if (ph__tensor_is_integer(tensor))
+                sum += (double)ph__tensor_integer(tensor, i);
+        }
+    }
+}
+
+/* is_rest: an input without bytes of its own has its data in the message. */
+static void read_tensors(const struct ph__oip_infer_request *request, bool is_rest, struct ph__arena *arena)
+{
+    const struct ph__oip_tensor *inputs = request->inputs.items;
+    const struct ph__bytes *raw = request->raw.items;
+    for (size_t i = 0; i < request->inputs.count; i++) {
+        struct ph__tensor tensor;
+        const bool is_raw = i < request->raw.count && !(is_rest && raw[i].bytes == NULL);
+        if (ph__tensor_read(&inputs[i], is_raw ? &raw[i] : NULL, arena, &tensor) == PH_OK)
+            visit(&tensor);
+    }
+    const struct ph__oip_tensor *outputs = request->outputs.items;
+    for (size_t i = 0; i < request->outputs.count; i++)
+        (void)ph__rest_wants_binary(request, &outputs[i]);
+}
+
+static void read_and_write(const struct ph__message *message, bool is_json, const uint8_t *data, size_t size)
+{
+    struct ph__arena arena = {0};
+    struct ph__buffer first = {0}, second = {0};
+    union request request;
+    if (read_message(message, is_json, data, size, &arena, &request) == PH_OK) {
+        if (message == &ph__oip_infer_request_message)
+            read_tensors(&request.infer, false, &arena);
+        write_message(message, is_json, &request, &first);
+        fuzz_require(read_message(message, is_json, first.bytes, first.size, &arena, &request) == PH_OK);
+        write_message(message, is_json, &request, &second);
+        fuzz_require(first.size == second.size &&
+                     (first.size == 0 || memcmp(first.bytes, second.bytes, first.size) == 0));
+    }
+    ph__buffer_fini(&first);
+    ph__buffer_fini(&second);
+    ph__arena_fini(&arena);
+}
+
+static void read_body(const uint8_t *data, size_t size)
+{
+    struct ph__arena arena = {0};
+    struct ph__oip_infer_request request;
+    char header[256];
+    const size_t header_size = size > 0 && data[0] < size ? data[0] : 0;
+    if (size > 0) {
+        memcpy(header, data + 1, header_size);
+        data += 1 + header_size;
+        size -= 1 + header_size;
+    }
+    header[header_size] = '\0';
+    const struct ph__bytes body = {(const char *)data, size};
+    if (ph__rest_read_infer(body, header_size > 0 ? header : NULL, &arena, &request) == PH_OIP_OK) {
+        fuzz_require(request.raw.count == 0 || request.raw.count == request.inputs.count);
+        read_tensors(&request, true, &arena);
+    }
+    ph__arena_fini(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    const size_t choice = data[0] / 2 % (NUM_MESSAGES + 1);
+    if (choice == NUM_MESSAGES)
+        read_body(data + 1, size - 1);
+    else
+        read_and_write(messages[choice], data[0] % 2 == 0, data + 1, size - 1);
+    return 0;
+}
