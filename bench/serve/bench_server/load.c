@@ -361,6 +361,18 @@ static void close_all(struct load *load)
     free(load->due);
 }
 
+/* Sends a request by each client, uncounted: the server has accepted all connections then. */
+static void warm_up(struct load *load)
+{
+    while (load->free_clients != NULL)
+        send_one(load, now_s());
+    while (load->num_in_flight > 0)
+        poll_sockets(load);
+    free(load->result->times);
+    *load->result = (struct load_result){0};
+    load->times_capacity = 0;
+}
+
 static int ascending(const void *left, const void *right)
 {
     const double a = *(const double *)left, b = *(const double *)right;
@@ -374,6 +386,7 @@ void load_run(const struct load_options *options, struct load_result *result_out
     *result_out = (struct load_result){0};
     snprintf(load.path, sizeof load.path, "/v2/models/%s/infer", options->model);
     open_all(&load);
+    warm_up(&load);
     const double begin_s = now_s(), end_s = begin_s + options->seconds;
     double next_s = begin_s;
     for (double at_s = begin_s; at_s < end_s || load.num_in_flight > 0 || load.due_count > 0;
