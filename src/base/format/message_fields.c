@@ -35,6 +35,8 @@ void *ph__list_add(struct ph__list *list, size_t item_bytes, struct ph__arena *a
     return (char *)list->items + count * item_bytes;
 }
 
+static bool is_zero_message(const struct ph__message *message, const void *from);
+
 bool ph__field_is_zero(const struct ph__field *field, const void *member)
 {
     if (field->form != PH_FIELD_FORM_ONE)
@@ -58,10 +60,10 @@ bool ph__field_is_zero(const struct ph__field *field, const void *member)
     case PH_FIELD_TYPE_COUNT:
         break;
     }
-    return ph__message_is_zero(field->message, member);
+    return is_zero_message(field->message, member);
 }
 
-bool ph__message_is_zero(const struct ph__message *message, const void *from)
+static bool is_zero_message(const struct ph__message *message, const void *from)
 {
     if (message->is_choice)
         return *ph__message_choice(message, (void *)from) == 0;

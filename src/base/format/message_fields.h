@@ -9,9 +9,8 @@
 /* Returns the bytes of the field's value, or of an item of its list. */
 size_t ph__field_item_bytes(const struct ph__field *field);
 
-/* Tell whether a member is zero or empty, and whether all members are. */
+/* Tells whether a member is zero or empty. */
 bool ph__field_is_zero(const struct ph__field *field, const void *member);
-bool ph__message_is_zero(const struct ph__message *message, const void *from);
 
 /* Returns the member that says which field of a choice is there. */
 static inline uint32_t *ph__message_choice(const struct ph__message *message, void *in)

@@ -113,6 +113,8 @@ static void look_at(struct ph__found_version *version, struct ph__arena *arena)
         }
     (void)add_file(version->folder, "config.yaml", arena, &fingerprint);
     (void)add_file(version->folder, "../serve.yaml", arena, &fingerprint);
+    (void)add_file(
+        version->folder, "serve.yaml", arena, &fingerprint); /* of a run folder that is the repository */
     version->fingerprint = fingerprint;
 }
 

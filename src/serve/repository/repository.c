@@ -280,24 +280,23 @@ static void apply_model(struct ph__repository *repository, struct model *model,
 {
     struct ph_served_settings settings = *repository->options.settings;
     uint64_t *numbers = ph__arena_alloc_array(arena, count, sizeof *numbers);
-    const char *slash = count > 0 ? strrchr(found[0].folder, '/') : NULL;
-    const char *folder =
-        slash != NULL ? ph__arena_printf(arena, "%.*s", (int)(slash - found[0].folder), found[0].folder)
-                      : NULL;
+    size_t num_whole = 0; /* versions with all their files: a half-copied one takes no other's place */
     ph_status status = numbers != NULL ? PH_OK : PH_ERROR_MEMORY;
-    if (status == PH_OK && folder != NULL)
-        status = ph__served_settings_read(repository->options.settings, folder, arena, &settings);
+    if (status == PH_OK && count > 0)
+        status = ph__served_settings_read(
+            repository->options.settings, found[0].folder, found[0].version, arena, &settings);
     for (struct version *version = model->versions; version != NULL; version = version->next)
         version->is_found = version->is_wanted = false;
     for (size_t i = 0; i < count && numbers != NULL; i++)
-        numbers[i] = found[i].version;
+        if (found[i].fingerprint != 0)
+            numbers[num_whole++] = found[i].version;
     for (size_t i = 0; i < count && numbers != NULL; i++) {
         struct version *version = find_version(model, found[i].version);
         if (version == NULL && (version = add_version(model, found[i].version)) == NULL)
             continue;
         version->is_found = true;
         version->is_wanted =
-            model->is_asked_for && ph__served_settings_want(&settings, numbers, count, found[i].version);
+            model->is_asked_for && ph__served_settings_want(&settings, numbers, num_whole, found[i].version);
         if (status != PH_OK) {
             set_reason(version, ph_error_text());
             model->has_failed = true;

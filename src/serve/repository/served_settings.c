@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/text/utf8.h"
 
 #define MODEL(member) struct ph_served_settings, member
 #define MAX_ROWS 1e9
@@ -64,10 +65,19 @@ static size_t add_lines(char *text, const char **sets, size_t num_sets)
     return num_sets;
 }
 
-ph_status ph__served_settings_read(const struct ph_served_settings *common, const char *model_folder,
-    struct ph__arena *arena, struct ph_served_settings *settings_out)
+static const char *settings_path(const char *run_folder, uint64_t version, struct ph__arena *arena)
 {
-    const char *path = ph__path_join(arena, model_folder, "serve.yaml"), *values, *changes;
+    char number[24];
+    const char *name = ph__last_word(run_folder, '/');
+    snprintf(number, sizeof number, "%" PRIu64, version);
+    const bool is_version = strcmp(name, number) == 0;
+    return ph__path_join(arena, run_folder, is_version ? "../serve.yaml" : "serve.yaml");
+}
+
+ph_status ph__served_settings_read(const struct ph_served_settings *common, const char *run_folder,
+    uint64_t version, struct ph__arena *arena, struct ph_served_settings *settings_out)
+{
+    const char *path = settings_path(run_folder, version, arena), *values, *changes;
     const char *sets[MAX_SETS];
     struct ph_served_settings settings = *common;
     struct ph__section section = {&file_options, &settings};

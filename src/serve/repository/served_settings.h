@@ -9,9 +9,11 @@
 extern const struct ph__option_table ph__served_options; /* section "serve.model" */
 
 /* Gives the settings of one model: those of the server, changed by the keys of MODEL/serve.yaml that are not
- * at their defaults. Texts are in the arena. PH_ERROR_CONFIG naming the file and line. */
-ph_status ph__served_settings_read(const struct ph_served_settings *common, const char *model_folder,
-    struct ph__arena *arena, struct ph_served_settings *settings_out);
+ * at their defaults. run_folder is one of its versions; where its name is not the version's number, the
+ * folder is the repository itself, and serve.yaml in it. Texts are in the arena. PH_ERROR_CONFIG naming the
+ * file and line. */
+ph_status ph__served_settings_read(const struct ph_served_settings *common, const char *run_folder,
+    uint64_t version, struct ph__arena *arena, struct ph_served_settings *settings_out);
 
 /* Tells whether the policy wants a version; versions: (count) that are there, ascending. */
 bool ph__served_settings_want(

@@ -349,6 +349,20 @@ static void a_half_copied_folder_is_never_loaded(void **state)
     assert_true(lists("a/2 READY ;"));
 }
 
+static void a_half_copied_version_at_the_start_leaves_the_one_before_it(void **state)
+{
+    (void)state;
+    char copy[600];
+    put_version(run, folder, "a", 1);
+    snprintf(copy, sizeof copy, "%s", make_version_folder(folder, "a", 2));
+    copy_file(run, copy, "encoder.json");
+    start(PH_CONTROL_POLL, "");
+    await(serves("a/1;") && lists("/a/2 has no model.safetensors;"));
+    copy_file(run, copy, "config.yaml");
+    copy_file(run, copy, "model.safetensors");
+    await(serves("a/2;"));
+}
+
 static void a_damaged_file_leaves_the_old_one_serving(void **state)
 {
     (void)state;
@@ -502,6 +516,7 @@ int main(void)
         TEST(settings_that_are_wrong_are_the_reason),
         TEST(a_poll_replaces_a_version_when_the_new_one_serves),
         TEST(a_half_copied_folder_is_never_loaded),
+        TEST(a_half_copied_version_at_the_start_leaves_the_one_before_it),
         TEST(a_damaged_file_leaves_the_old_one_serving),
         TEST(new_settings_are_a_change),
         TEST(clients_load_and_unload),
