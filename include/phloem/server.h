@@ -57,6 +57,7 @@ struct ph_server_options {
     enum ph_model_control control;
     uint64_t poll_ms;             /* POLL: between two looks */
     const char *load;             /* EXPLICIT: models loaded at the start, "a,b", or "*": all */
+    bool load_in_background;      /* false: the thread that answers clients loads, and they wait */
     uint64_t max_request_bytes;   /* of a request, after decompression */
     uint64_t max_connections;     /* of each wire */
     uint64_t client_timeout_ms;   /* for a client to send a request, or to take an answer */

@@ -31,6 +31,7 @@ struct ph__loader {
     pthread_cond_t has_job;
     struct ph__load_job *jobs, *results; /* first in, first out */
     bool must_end;
+    bool has_thread; /* set once */
 };
 
 /* ---- jobs ---- */
@@ -68,14 +69,6 @@ static struct ph__load_job *take_first(struct ph__load_job **list)
     if (job != NULL)
         *list = job->next;
     return job;
-}
-
-void ph__loader_give(struct ph__loader *loader, struct ph__load_job *job)
-{
-    pthread_mutex_lock(&loader->lock);
-    append(&loader->jobs, job);
-    pthread_mutex_unlock(&loader->lock);
-    pthread_cond_signal(&loader->has_job);
 }
 
 struct ph__load_job *ph__loader_take(struct ph__loader *loader)
@@ -240,6 +233,17 @@ static void run_job(struct ph__loader *loader, struct ph__load_job *job)
     loader->options.ready(loader->options.context);
 }
 
+static void do_job(struct ph__loader *loader, struct ph__load_job *job)
+{
+    if (job->kind != PH_LOAD_CLOSE) {
+        run_job(loader, job);
+        return;
+    }
+    close_version(job->served);
+    job->served = NULL;
+    ph__load_job_destroy(job);
+}
+
 static void *run(void *context)
 {
     struct ph__loader *loader = context;
@@ -252,14 +256,20 @@ static void *run(void *context)
         pthread_mutex_unlock(&loader->lock);
         if (job == NULL)
             return NULL;
-        if (job->kind == PH_LOAD_CLOSE) {
-            close_version(job->served);
-            job->served = NULL;
-            ph__load_job_destroy(job);
-        } else {
-            run_job(loader, job);
-        }
+        do_job(loader, job);
     }
+}
+
+void ph__loader_give(struct ph__loader *loader, struct ph__load_job *job)
+{
+    if (!loader->has_thread) {
+        do_job(loader, job);
+        return;
+    }
+    pthread_mutex_lock(&loader->lock);
+    append(&loader->jobs, job);
+    pthread_mutex_unlock(&loader->lock);
+    pthread_cond_signal(&loader->has_job);
 }
 
 ph_status ph__loader_create(const struct ph__loader_options *options, struct ph__loader **loader_out)
@@ -270,7 +280,8 @@ ph_status ph__loader_create(const struct ph__loader_options *options, struct ph_
     loader->options = *options;
     pthread_mutex_init(&loader->lock, NULL);
     pthread_cond_init(&loader->has_job, NULL);
-    if (ph__thread_start(&loader->thread, run, loader) != 0) {
+    loader->has_thread = options->is_in_background;
+    if (loader->has_thread && ph__thread_start(&loader->thread, run, loader) != 0) {
         free(loader);
         return ph__out_of_memory("the thread of the loader");
     }
@@ -287,7 +298,8 @@ void ph__loader_destroy(struct ph__loader *loader)
     loader->must_end = true;
     pthread_mutex_unlock(&loader->lock);
     pthread_cond_signal(&loader->has_job);
-    pthread_join(loader->thread, NULL);
+    if (loader->has_thread)
+        pthread_join(loader->thread, NULL);
     while ((job = take_first(&loader->jobs)) != NULL)
         ph__load_job_destroy(job);
     while ((job = take_first(&loader->results)) != NULL)

@@ -24,6 +24,7 @@ struct ph__load_job {
     enum ph__load_kind kind;
     struct ph__arena arena; /* of all texts here */
     /* SCAN */
+    uint64_t scan;         /* its number, of the caller */
     const char *model;     /* the one that is looked at; NULL: all */
     struct ph__list found; /* struct ph__found_version, by model, then ascending versions */
     /* OPEN */
@@ -41,6 +42,7 @@ struct ph__loader_options {
     const struct ph_served_settings *settings;
     struct ph__scheduler *scheduler;
     size_t num_workers;
+    bool is_in_background;        /* false: whoever gives a job does it, and waits */
     void (*ready)(void *context); /* called by the loader when there is a result */
     void *context;
 };

@@ -27,7 +27,8 @@ struct ph__repository_options {
     const struct ph_served_settings *settings;
     struct ph__scheduler *scheduler;
     size_t num_workers;
-    struct ph__log *log;          /* NULL: none */
+    bool loads_in_background; /* false: ph__repository_run loads, and waits; a measure of what that costs */
+    struct ph__log *log;      /* NULL: none */
     void (*ready)(void *context); /* called by another thread: call ph__repository_run soon */
     void *context;
 };

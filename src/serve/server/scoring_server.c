@@ -174,6 +174,7 @@ static ph_status open_repository(struct ph_server *server)
         .settings = &server->options.model,
         .scheduler = server->scheduler,
         .num_workers = server->num_workers,
+        .loads_in_background = options->load_in_background,
         .log = server->log,
         .ready = ring,
         .context = server};

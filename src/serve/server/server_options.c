@@ -27,6 +27,10 @@ static const struct ph__option options[] = {
         "Milliseconds between two looks at the repository, with control poll."),
     PH_TEXT_KEY("load", SERVE(load), "",
         "Models that are loaded at the start with control explicit, as a,b; *: all."),
+    PH_BOOL_KEY("load_in_background", SERVE(load_in_background), "true",
+        "true: models are loaded and freed beside requests, by a thread of the lowest priority. false: by "
+        "the "
+        "thread that answers requests, which wait; to measure what that costs."),
     PH_INTEGER_KEY("max_request_bytes", SERVE(max_request_bytes), "67108864", 1024, MAX_BYTES,
         "Bytes of a request, before and after decompression. Larger ones are refused."),
     PH_INTEGER_KEY(

@@ -88,4 +88,20 @@ static inline void write_settings(const char *repository, const char *model, con
     assert_int_equal(rename(staged, path), 0);
 }
 
+/* Inverts a byte in place. Size, time and inode stay. */
+static inline void invert_byte(const char *path, long at)
+{
+    struct stat facts;
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fstat(fileno(file), &facts), 0);
+    assert_int_equal(fseek(file, at, SEEK_SET), 0);
+    const int byte = getc(file);
+    assert_int_equal(fseek(file, at, SEEK_SET), 0);
+    assert_int_not_equal(putc(~byte & 255, file), EOF);
+    assert_int_equal(fflush(file), 0);
+    assert_int_equal(futimens(fileno(file), (const struct timespec[]){facts.st_atim, facts.st_mtim}), 0);
+    assert_int_equal(fclose(file), 0);
+}
+
 #endif
