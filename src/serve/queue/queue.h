@@ -9,7 +9,7 @@
  * depend on the batch, so no request notices its neighbours; a bad row fails its own request alone.
  *
  *  work        where it is             event -> next
- *  WAITING     in its queue            taken -> RUNNING, cancelled or expired -> done
+ *  WAITING     in its queue            taken -> RUNNING, cancelled or too late -> done
  *  RUNNING     some rows are taken     last row scored -> done; cancelled or failed: rows left are dropped
  *  done        the owner's again
  *
@@ -94,9 +94,9 @@ ph_status ph__queue_create(
 /* Destroys a queue that has no requests. NULL is fine. */
 void ph__queue_destroy(struct ph__queue *queue);
 
-/* Puts a request. Refused at the door: UNAVAILABLE when the queue is full, DEADLINE when what waits already
- * takes longer than the deadline allows; the work stays the caller's then. A request without rows is done at
- * once, before the function returns. */
+/* Puts a request. Refused at the door: UNAVAILABLE when the queue is full, DEADLINE when what waits and runs
+ * already takes longer than the deadline allows; the work stays the caller's then. A request without rows is
+ * done at once, before the function returns. */
 enum ph__oip_code ph__queue_put(struct ph__queue *queue, struct ph__work *work);
 
 /* Refuses as ph__queue_put would, a request of which only the bytes are known. */
@@ -113,6 +113,7 @@ struct ph__batch_figures {
 
 struct ph__queue_figures {
     uint64_t num_waiting, waiting_rows, waiting_bytes; /* now */
+    uint64_t running_rows;                             /* being scored now */
     uint64_t num_rows;                                 /* scored */
     struct ph__batch_figures batches;                  /* all */
     double row_ns;                                     /* smoothed time of a row; 0: not known */

@@ -111,13 +111,13 @@ void ph__queue_destroy(struct ph__queue *queue)
 
 /* ---- the door ---- */
 
-/* Returns the time until all that waits is scored. */
-static double waiting_ns(const struct ph__scheduler *scheduler)
+/* Returns the time until all that waits and runs is scored. */
+static double pending_ns(const struct ph__scheduler *scheduler)
 {
     const struct ph__queue *queue = scheduler->queues;
     double sum_ns = 0;
     do {
-        sum_ns += (double)queue->figures.waiting_rows * queue->figures.row_ns;
+        sum_ns += (double)(queue->figures.waiting_rows + queue->figures.running_rows) * queue->figures.row_ns;
         queue = queue->next;
     } while (queue != scheduler->queues);
     return sum_ns / (double)scheduler->options.num_workers;
@@ -132,13 +132,18 @@ static bool is_full(const struct ph__queue *queue, size_t num_rows, uint64_t byt
            figures->waiting_bytes + bytes > queue->options.max_bytes;
 }
 
-static bool is_hopeless(const struct ph__queue *queue, const struct ph__work *work, uint64_t now_ns)
+/* Tells whether a request that begins in begin_ns from now cannot be done by its deadline. A row's time is an
+ * estimate: unless the deadline has passed, a request that is alone is tried, so that the estimate does not
+ * stay wrong for want of batches. */
+static bool is_too_late(const struct ph__queue *queue, const struct ph__work *work, uint64_t now_ns,
+    double begin_ns, bool is_alone)
 {
     if (work->deadline_ns == UINT64_MAX)
         return false;
+    if (now_ns >= work->deadline_ns)
+        return true;
     const double own_ns = (double)work->rows.num_rows * queue->figures.row_ns;
-    return now_ns >= work->deadline_ns ||
-           waiting_ns(queue->scheduler) + own_ns > (double)(work->deadline_ns - now_ns);
+    return !is_alone && begin_ns + own_ns > (double)(work->deadline_ns - now_ns);
 }
 
 static enum ph__oip_code refuse_full(void)
@@ -189,7 +194,8 @@ enum ph__oip_code ph__queue_put(struct ph__queue *queue, struct ph__work *work)
     }
     pthread_mutex_lock(&scheduler->lock);
     const bool must_wait = is_full(queue, work->rows_left, work->bytes);
-    const bool is_late = !must_wait && is_hopeless(queue, work, now_ns);
+    const double begin_ns = pending_ns(scheduler);
+    const bool is_late = !must_wait && is_too_late(queue, work, now_ns, begin_ns, begin_ns == 0);
     if (!must_wait && !is_late) {
         insert(queue, work);
         scheduler->num_put += 1 + (work->rows_left - 1) / queue->options.max_batch;
@@ -261,12 +267,12 @@ void ph__work_cancel(struct ph__work *work)
 
 /* ---- batches ---- */
 
-/* Takes the first request out when it is over or expired. Returns false when it may be scored. */
+/* Takes the first request out when it is over or too late. Returns false when it may be scored. */
 static bool drop_first(struct ph__queue *queue, uint64_t now_ns, struct ph__work **over)
 {
     struct ph__work *work = queue->first;
-    if (work->next_row == 0 && now_ns >= work->deadline_ns)
-        ph__work_fail(work, PH_OIP_DEADLINE, "the deadline passed while the request waited");
+    if (work->next_row == 0 && is_too_late(queue, work, now_ns, 0, work->next == NULL))
+        ph__work_fail(work, PH_OIP_DEADLINE, "the deadline cannot be met: the request waited too long");
     if (!atomic_load_explicit(&work->is_over, memory_order_relaxed))
         return false;
     take_out(queue, &queue->first);
@@ -285,6 +291,7 @@ static void take_rows(struct ph__queue *queue, struct ph__part *part, size_t num
         work->times.begun = now_ns;
     work->next_row += num_rows;
     queue->figures.waiting_rows -= num_rows;
+    queue->figures.running_rows += num_rows;
     if (work->next_row < work->rows.num_rows)
         return;
     queue->figures.num_waiting--;

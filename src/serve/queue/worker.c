@@ -98,6 +98,7 @@ static void book(struct ph__queue *queue, const struct ph__part *parts, size_t n
         work->times.encoded = begun_ns + batch->encode_ns;
         work->times.scored = work->times.encoded + batch->score_ns;
         work->rows_left -= parts[i].num_rows;
+        queue->figures.running_rows -= parts[i].num_rows;
         if (work->rows_left == 0) {
             work->next = *over;
             *over = work;

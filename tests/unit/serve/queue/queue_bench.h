@@ -280,4 +280,14 @@ static inline void free_texts(const struct job *job)
     free((void *)(uintptr_t)job->tensors[0].values);
 }
 
+static inline void await_idle(const struct bench *bench, size_t num_workers)
+{
+    size_t num_idle;
+    do {
+        pthread_mutex_lock(&bench->scheduler->lock);
+        num_idle = bench->scheduler->num_idle;
+        pthread_mutex_unlock(&bench->scheduler->lock);
+    } while (num_idle < num_workers);
+}
+
 #endif

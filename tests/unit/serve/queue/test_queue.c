@@ -72,16 +72,6 @@ static void a_request_larger_than_a_batch_is_scored_in_pieces(void **state)
     }
 }
 
-static void await_idle(const struct bench *bench, size_t num_workers)
-{
-    size_t num_idle;
-    do {
-        pthread_mutex_lock(&bench->scheduler->lock);
-        num_idle = bench->scheduler->num_idle;
-        pthread_mutex_unlock(&bench->scheduler->lock);
-    } while (num_idle < num_workers);
-}
-
 static void pieces_of_a_request_are_scored_by_several_workers(void **state)
 {
     (void)state;

@@ -115,7 +115,7 @@ static void a_deadline_may_pass_in_the_queue(void **state)
     assert_false(is_done(late));
     release(&bench);
     assert_scored(after);
-    assert_ended(late, PH_OIP_DEADLINE, "the deadline passed while the request waited");
+    assert_ended(late, PH_OIP_DEADLINE, "the deadline cannot be met: the request waited too long");
     assert_int_equal(figures_of(&bench).num_rows, 4 + 2);
     close_bench(&bench);
 }
@@ -140,10 +140,11 @@ static void a_deadline_that_cannot_be_met_is_refused_at_the_door(void **state)
     (void)state;
     const struct ph__queue_options options = queue_options(4);
     struct bench bench = open_held(&options);
-    struct job *job = make_lines(0, 3, 0), *large = make_lines(0, 1, 0);
+    struct job *job = make_lines(0, 3, 0), *large = make_lines(0, 1, 0), *other = make_lines(5, 1, 0);
     job->work.deadline_ns = 1;
     assert_int_equal(ph__queue_put(bench.queue, &job->work), PH_OIP_DEADLINE);
     assert_non_null(strstr(ph_error_text(), "the deadline cannot be met"));
+    put(&bench, other);
     large->work.rows.num_rows = (size_t)((double)(2 * HOUR_NS) / figures_of(&bench).row_ns);
     large->work.deadline_ns = ph__clock_ns() + HOUR_NS; /* its own rows take longer */
     assert_int_equal(ph__queue_put(bench.queue, &large->work), PH_OIP_DEADLINE);
@@ -156,7 +157,27 @@ static void a_deadline_that_cannot_be_met_is_refused_at_the_door(void **state)
     assert_ended(large, PH_OIP_CANCELLED, "");
     put(&bench, job);
     release(&bench);
+    assert_scored(other);
     assert_scored(job);
+    close_bench(&bench);
+}
+
+static void a_wrong_estimate_is_mended(void **state)
+{
+    (void)state;
+    const struct ph__queue_options options = queue_options(4);
+    struct bench bench = open_bench(1, &options);
+    bench.queue->figures.row_ns = 2 * (double)HOUR_NS;
+    for (size_t i = 0; i < 2; i++) { /* nothing else waits or runs */
+        struct job *job = make_lines(i, 3, 0);
+        job->work.deadline_ns = ph__clock_ns() + HOUR_NS;
+        put(&bench, job);
+        ph__scheduler_kick(bench.scheduler);
+        assert_scored(job);
+        await_idle(&bench, 1);
+    }
+    assert_true(figures_of(&bench).row_ns < 2 * (double)HOUR_NS);
+    assert_int_equal(figures_of(&bench).running_rows, 0);
     close_bench(&bench);
 }
 
@@ -239,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_deadline_may_pass_in_the_queue),
         cmocka_unit_test(a_deadline_that_is_far_is_met),
         cmocka_unit_test(a_deadline_that_cannot_be_met_is_refused_at_the_door),
+        cmocka_unit_test(a_wrong_estimate_is_mended),
         cmocka_unit_test(a_queue_is_full_by_its_rows),
         cmocka_unit_test(a_queue_is_full_by_its_bytes),
     };
