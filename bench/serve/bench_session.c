@@ -94,7 +94,7 @@ static void prepare_peer(struct ph__arena *arena, const char *folder, const stru
     struct ph__model_folder model = {0};
     bench_check(ph__model_config_read(&config, folder));
     bench_check(ph__model_folder_open(
-        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32));
+        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32, NULL));
     bench_check(ph__onnx_export(&model, "dlrm", serve_path(arena, folder, "model.onnx")));
     write_encoded(
         model.encoder, rows, serve_path(arena, folder, "dense.npy"), serve_path(arena, folder, "ids.npy"));

@@ -81,6 +81,10 @@ struct ph_session_options {
     /* PH_PRECISION_BF16 (0: fp32): the weights of linear layers are rounded to bf16, which halves their
      * bytes; arithmetic stays fp32. Pays for few rows, where reading the weights is most of the work. */
     enum ph_precision precision;
+    /* Session whose tables are shared, in place of being read, where the files' checksums say that they are
+     * the same, in the same row format; NULL: none. Both sessions must be open during the call; either may be
+     * closed first. */
+    const struct ph_session *share_with;
 };
 
 /* Opens a folder that ph_train_config or phloem train made: encoder.json, model.safetensors and, if present,

@@ -194,7 +194,7 @@ static ph_status build_unvouched(
 
 /* Loads the weights: an executor adds the program's parameters to store and state, the checkpoint fills
  * them. */
-static ph_status load_weights(struct ph__model_folder *model, const char *path)
+static ph_status load_weights(struct ph__model_folder *model, const char *path, const struct ph_store *donor)
 {
     struct ph_backend *backend;
     struct ph_executor *executor;
@@ -205,11 +205,11 @@ static ph_status load_weights(struct ph__model_folder *model, const char *path)
         ph_executor_destroy(executor);
     ph_backend_destroy(backend);
     PH_TRY(status);
-    return ph_checkpoint_load(path, model->store, model->state);
+    return ph__checkpoint_load_beside(path, model->store, model->state, donor);
 }
 
 static ph_status open_files(struct ph__model_folder *model, const struct files *files,
-    const struct ph_model_settings *settings, enum ph_row_format row_format)
+    const struct ph_model_settings *settings, enum ph_row_format row_format, const struct ph_store *donor)
 {
     PH_TRY(ph_encoder_load(files->encoder, &model->encoder));
     PH_TRY(check_origin(files));
@@ -220,18 +220,19 @@ static ph_status open_files(struct ph__model_folder *model, const struct files *
         PH_TRY(build_program(model, settings));
     else
         PH_TRY(build_unvouched(model, settings, files->weights));
-    return load_weights(model, files->weights);
+    return load_weights(model, files->weights, donor);
 }
 
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
-    const struct ph_model_settings *settings, double negative_rate, enum ph_row_format row_format)
+    const struct ph_model_settings *settings, double negative_rate, enum ph_row_format row_format,
+    const struct ph_store *donor)
 {
     struct ph__arena arena = {0};
     struct files files;
     *model = (struct ph__model_folder){.logit_shift = ph__negative_rate_shift(negative_rate)};
     ph_status status = find_files(&arena, folder, &files);
     if (status == PH_OK)
-        status = open_files(model, &files, settings, row_format);
+        status = open_files(model, &files, settings, row_format, donor);
     ph__arena_fini(&arena);
     return status;
 }

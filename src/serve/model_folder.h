@@ -51,10 +51,12 @@ struct ph__model_folder { /* zero-initialised is closed */
 /* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings (not needed later) that
  * learnt with this data.negative_rate; the caller may pass other settings than those of DIR/config.yaml.
  * Tables are held in row_format as far as that makes them smaller; they are converted piece by piece while
- * they are read. PH_ERROR_CHECKPOINT for a file that is missing or damaged, and for files that do not fit
- * each other, including DIR/config.yaml if present. Close it also after a failure. */
+ * they are read. Unchanged tables of `donor`, another such store, are shared; NULL: none. PH_ERROR_CHECKPOINT
+ * for a file that is missing or damaged, and for files that do not fit each other, including DIR/config.yaml
+ * if present. Close it also after a failure. */
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
-    const struct ph_model_settings *settings, double negative_rate, enum ph_row_format row_format);
+    const struct ph_model_settings *settings, double negative_rate, enum ph_row_format row_format,
+    const struct ph_store *donor);
 void ph__model_folder_close(struct ph__model_folder *model);
 
 #endif

@@ -306,9 +306,10 @@ static ph_status open_session(
         return ph_fail(PH_ERROR_USAGE, "session: row_format %u is unknown", (unsigned)options->row_format);
     if ((unsigned)options->precision > PH_PRECISION_BF16)
         return ph_fail(PH_ERROR_USAGE, "session: precision %u is unknown", (unsigned)options->precision);
+    const struct ph_store *donor = options->share_with != NULL ? options->share_with->model.store : NULL;
     PH_TRY(ph__model_config_read(&session->config, folder));
     PH_TRY(ph__model_folder_open(&session->model, folder, &session->config.model.settings,
-        session->config.data.reading.negative_rate, options->row_format));
+        session->config.data.reading.negative_rate, options->row_format, donor));
     PH_TRY(ph__inputs_init(session->model.encoder, &session->inputs));
     PH_TRY(ph__lines_init(session->model.encoder, &session->lines));
     PH_TRY(ph__session_list_outputs(session));

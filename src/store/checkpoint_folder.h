@@ -67,6 +67,8 @@ size_t ph__folder_num_tensors(const struct ph__folder *folder);
 struct ph_tensor ph__folder_tensor(const struct ph__folder *folder, size_t index);
 /* Returns the index of a name, or the number of tensors when there is none. */
 size_t ph__folder_find(const struct ph__folder *folder, const char *name);
+/* Gives the checksum of a tensor's bytes; false when it is cut, or its file has none. */
+bool ph__folder_checksum(const struct ph__folder *folder, size_t index, uint64_t *checksum_out);
 /* Returns the text of a metadata key, NULL when it is missing; borrowed until close. */
 const char *ph__folder_metadata(const struct ph__folder *folder, const char *key);
 /* Moves to the next key, which may have no text, as ph__json_next_member does; false at the end. */
@@ -83,7 +85,8 @@ ph_status ph__folder_check_no_others(
     const struct ph__folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
 
 /* Fills the tensors after checking them; reads only the bytes of their rows. A failed check changes nothing.
- * After a disk failure the error says that the tensors must not be used. */
+ * Whole tensors are compared with their checksums, where the file has them. When they differ, and after a
+ * disk failure, the error says that the tensors must not be used. */
 ph_status ph__folder_load(
     const struct ph__folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
 

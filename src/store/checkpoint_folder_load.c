@@ -7,6 +7,7 @@
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
+#include "base/sum/checksum.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"
 #include "store/tensor_list.h"
@@ -164,12 +165,14 @@ struct source {
     const struct ph__folder *folder;
     size_t index;
     struct ph__area area;
+    struct ph__running_checksum *sum; /* of what is read, from the first byte on */
 };
 
 /* Finds the source of a tensor that the folder has. */
 static struct source find_source(const struct ph__folder *folder, const struct ph_tensor *tensor)
 {
-    const struct source source = {folder, ph__folder_find(folder, tensor->name), ph__tensor_area(tensor)};
+    const struct source source = {
+        .folder = folder, .index = ph__folder_find(folder, tensor->name), .area = ph__tensor_area(tensor)};
     const struct ph_tensor found = ph__folder_tensor(folder, source.index);
     const struct ph__area whole = ph__shape_area(&found.shape);
     assert(ph__area_is_within(&source.area, &whole));
@@ -186,10 +189,31 @@ static ph_status read_source_rows(const void *context, size_t first_row, size_t 
     for (size_t row = 0; row < num_rows; row += area.num_rows) {
         area.first_row = source->area.first_row + first_row + row;
         area.num_rows = ph__min(num_rows - row, stretch_rows(row_bytes));
-        PH_TRY(ph__folder_read_area(folder, source->index, &area, (char *)bytes + row * row_bytes));
+        char *to = (char *)bytes + row * row_bytes;
+        PH_TRY(ph__folder_read_area(folder, source->index, &area, to));
+        ph__running_checksum_add(
+            source->sum, (first_row + row) * (uint64_t)row_bytes, to, area.num_rows * row_bytes);
         PH_TRY(ph__meanwhile(&folder->meanwhile));
     }
     return PH_OK;
+}
+
+static ph_status fill(struct source *source, const struct ph_tensor *tensor)
+{
+    struct ph__running_checksum sum = {0};
+    const enum ph_dtype dtype = ph__folder_tensor(source->folder, source->index).dtype;
+    uint64_t wanted;
+    const bool is_checked =
+        !ph__tensor_is_shard(tensor) && ph__folder_checksum(source->folder, source->index, &wanted);
+    if (is_checked)
+        PH_TRY(ph__running_checksum_init(&sum));
+    source->sum = &sum;
+    ph_status status = ph__tensor_fill(tensor, dtype, read_source_rows, source);
+    if (status == PH_OK && is_checked && ph__running_checksum_value(&sum) != wanted)
+        status = ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' is damaged: it differs from its checksum",
+            source->folder->path, tensor->name);
+    ph__running_checksum_fini(&sum);
+    return status;
 }
 
 ph_status ph__folder_load(
@@ -197,9 +221,8 @@ ph_status ph__folder_load(
 {
     PH_TRY(ph__folder_check_tensors(folder, num_tensors, tensors));
     for (size_t i = 0; i < num_tensors; i++) {
-        const struct source source = find_source(folder, &tensors[i]);
-        const enum ph_dtype dtype = ph__folder_tensor(folder, source.index).dtype;
-        const ph_status status = ph__tensor_fill(&tensors[i], dtype, read_source_rows, &source);
+        struct source source = find_source(folder, &tensors[i]);
+        const ph_status status = fill(&source, &tensors[i]);
         if (status != PH_OK)
             return ph_fail(status, "%s; the model is loaded in part and must not be used", ph_error_text());
     }

@@ -314,6 +314,14 @@ struct ph_tensor ph__folder_tensor(const struct ph__folder *folder, size_t index
     return (struct ph_tensor){.name = piece->name, .dtype = piece->dtype, .shape = piece->shape};
 }
 
+bool ph__folder_checksum(const struct ph__folder *folder, size_t index, uint64_t *checksum_out)
+{
+    const struct ph__layout_tensor *tensor = &folder->layout.tensors[index];
+    const struct ph__layout_piece *piece = &tensor->pieces[0];
+    return tensor->num_pieces == 1 &&
+           ph__safetensors_checksum(folder->files[piece->file].tensors, piece->index, checksum_out);
+}
+
 size_t ph__folder_find(const struct ph__folder *folder, const char *name)
 {
     return ph__layout_find(&folder->layout, name);

@@ -47,6 +47,9 @@ struct ph_parameter {
     const struct ph__slice_shard *shards; /* (num_slices) */
     struct ph__row_slice *row_slices;     /* (num_slices) the slices' rows, for rounding */
     uint64_t version;                     /* grows with every update; packed copies compare it */
+    uint64_t checksum; /* of a table in its checkpoint, when it had checksum_version; 0: not known */
+    uint64_t checksum_version;
+    size_t *owners; /* number of stores with this memory; NULL: one (ph__store_share) */
     size_t num_slots;
     struct ph__slot slots[PH_MAX_SLOTS];
 };

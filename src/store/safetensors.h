@@ -13,6 +13,10 @@
 #include "base/format/seal.h"
 #include "phloem/store.h"
 
+/* Key of the metadata with the tensors' checksums (base/sum/checksum.h): 16 digits a tensor, in the order of
+ * the file. Written here; other programs' files go without. */
+#define PH_SAFETENSORS_CHECKSUMS "tensor_checksums"
+
 /* Start of a sealed header, up to the digits. */
 #define PH_SAFETENSORS_METADATA_START "{\"__metadata__\":"
 #define PH_SAFETENSORS_SEAL_START PH_SAFETENSORS_METADATA_START "{\"" PH_SEAL_KEY "\":\""
@@ -22,9 +26,9 @@ struct ph__safetensors;
 /* Finds the dtype of this name ("F32"); false when there is none. */
 bool ph__safetensors_dtype(const char *name, enum ph_dtype *dtype_out);
 
-/* Writes the file with its seal, atomically. metadata: keys (none is "sha256") and values alternating,
- * NULL-terminated; NULL: none. Tensors are ordered by size of the element, largest first, then by name,
- * whatever the order of the array. */
+/* Writes the file with its seal and checksums, atomically. metadata: keys (none is "sha256" or
+ * "tensor_checksums") and values alternating, NULL-terminated; NULL: none. Tensors are ordered by size of the
+ * element, largest first, then by name, whatever the order of the array. */
 ph_status ph__safetensors_write(
     const char *path, size_t num_tensors, const struct ph_tensor *tensors, const char *const *metadata);
 
@@ -49,6 +53,8 @@ size_t ph__safetensors_num_tensors(const struct ph__safetensors *file);
 struct ph_tensor ph__safetensors_tensor(const struct ph__safetensors *file, size_t index);
 /* Returns the index of a name, or the number of tensors when there is none. */
 size_t ph__safetensors_find(const struct ph__safetensors *file, const char *name);
+/* Gives the checksum of a tensor's bytes; false when the file has none. */
+bool ph__safetensors_checksum(const struct ph__safetensors *file, size_t index, uint64_t *checksum_out);
 /* Reads a tensor's bytes into data, which has room for them. */
 ph_status ph__safetensors_read(const struct ph__safetensors *file, size_t index, void *data);
 /* Reads `size` bytes from the tensor's byte `first` on; the range lies in the tensor. */

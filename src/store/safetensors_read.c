@@ -12,6 +12,7 @@
 #include "base/format/json.h"
 #include "base/memory/arena.h"
 #include "base/memory/memory.h"
+#include "base/sum/checksum.h"
 #include "store/safetensors.h"
 
 #define MAX_HEADER_BYTES ((uint64_t)100 << 20)
@@ -22,7 +23,8 @@ struct entry {
     const char *name;
     enum ph_dtype dtype;
     struct ph_shape shape;
-    uint64_t begin, end; /* from the start of the tensors */
+    uint64_t begin, end;  /* from the start of the tensors */
+    const char *checksum; /* PH_CHECKSUM_DIGITS; NULL: none */
 };
 
 struct ph__safetensors {
@@ -248,6 +250,22 @@ static ph_status check_cover(const struct ph__safetensors *file)
     return PH_OK;
 }
 
+/* Gives each tensor its checksum, where the metadata has them. The entries are in the order of the file. */
+static ph_status set_checksums(struct ph__safetensors *file)
+{
+    const char *digits = ph__safetensors_metadata(file, PH_SAFETENSORS_CHECKSUMS);
+    if (digits == NULL)
+        return PH_OK;
+    const size_t wanted = file->num_entries * PH_CHECKSUM_DIGITS;
+    if (strlen(digits) != wanted || strspn(digits, "0123456789abcdef") != wanted)
+        return ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: " METADATA " '" PH_SAFETENSORS_CHECKSUMS "' is not %d digits for each of %zu tensors",
+            file->path, PH_CHECKSUM_DIGITS, file->num_entries);
+    for (size_t i = 0; i < file->num_entries; i++)
+        file->entries[i].checksum = digits + i * PH_CHECKSUM_DIGITS;
+    return PH_OK;
+}
+
 static ph_status parse_header(struct ph__safetensors *file)
 {
     const size_t size = ph__json_size(file->header);
@@ -265,6 +283,7 @@ static ph_status parse_header(struct ph__safetensors *file)
         file->num_entries++;
     }
     PH_TRY(check_cover(file));
+    PH_TRY(set_checksums(file));
     qsort(file->entries, file->num_entries, sizeof *file->entries, compare_name);
     return PH_OK;
 }
@@ -375,6 +394,17 @@ struct ph_tensor ph__safetensors_tensor(const struct ph__safetensors *file, size
 {
     const struct entry *entry = &file->entries[index];
     return (struct ph_tensor){.name = entry->name, .dtype = entry->dtype, .shape = entry->shape};
+}
+
+bool ph__safetensors_checksum(const struct ph__safetensors *file, size_t index, uint64_t *checksum_out)
+{
+    char digits[PH_CHECKSUM_DIGITS + 1] = "";
+    const char *text = file->entries[index].checksum;
+    if (text == NULL)
+        return false;
+    memcpy(digits, text, PH_CHECKSUM_DIGITS);
+    *checksum_out = strtoull(digits, NULL, 16);
+    return true;
 }
 
 size_t ph__safetensors_find(const struct ph__safetensors *file, const char *name)

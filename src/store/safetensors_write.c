@@ -1,7 +1,7 @@
-/* Writes safetensors: order, header, seal, bytes, through an atomic file.
+/* Writes safetensors: order, checksums, header, seal, bytes, through an atomic file.
  *
- * The seal lies before the bytes that it covers, so the tensors are read twice: to sum them, and to write
- * them. */
+ * Checksums and seal lie before the bytes that they cover, and the seal covers the checksums, so the tensors
+ * are read three times: for each of the two, and to be written. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "base/file/file.h"
 #include "base/format/json.h"
 #include "base/memory/memory.h"
+#include "base/sum/checksum.h"
 #include "base/sum/digest.h"
 #include "store/safetensors.h"
 #include "store/tensor_list.h"
@@ -48,15 +49,49 @@ static ph_status order_tensors(const char *path, size_t num_tensors, const struc
     return PH_OK;
 }
 
+static ph_status add_to_checksum(void *checksum, const void *bytes, size_t size)
+{
+    struct ph__running_checksum *running = checksum;
+    ph__running_checksum_add(running, running->num_bytes, bytes, size);
+    return PH_OK;
+}
+
+static ph_status write_checksum(const struct ph_tensor *tensor, char *digits)
+{
+    char text[PH_CHECKSUM_DIGITS + 1];
+    struct ph__running_checksum checksum;
+    PH_TRY(ph__running_checksum_init(&checksum));
+    const ph_status status = ph__tensor_visit_bytes(tensor, add_to_checksum, &checksum);
+    ph__checksum_text(ph__running_checksum_value(&checksum), text);
+    ph__running_checksum_fini(&checksum);
+    memcpy(digits, text, PH_CHECKSUM_DIGITS);
+    return status;
+}
+
+/* Makes the text of all checksums; malloc'ed. */
+static ph_status make_checksums(size_t num_tensors, const struct ph_tensor *const *tensors, char **text_out)
+{
+    char *text = calloc(num_tensors + 1, PH_CHECKSUM_DIGITS);
+    ph_status status = text != NULL ? PH_OK : ph__out_of_memory("the checksums of %zu tensors", num_tensors);
+    for (size_t i = 0; i < num_tensors && status == PH_OK; i++)
+        status = write_checksum(tensors[i], text + i * PH_CHECKSUM_DIGITS);
+    if (status == PH_OK)
+        *text_out = text;
+    else
+        free(text);
+    return status;
+}
+
 /* Makes the JSON object of the metadata, with a blank seal. */
-static ph_status make_metadata(const char *const *metadata, char **text_out)
+static ph_status make_metadata(const char *const *metadata, const char *checksums, char **text_out)
 {
     struct ph__json *texts = ph__json_object();
     ph__json_set_text(texts, PH_SEAL_KEY, PH_SEAL_BLANK);
     for (size_t i = 0; metadata != NULL && metadata[i] != NULL; i += 2) {
-        assert(strcmp(metadata[i], PH_SEAL_KEY) != 0);
+        assert(strcmp(metadata[i], PH_SEAL_KEY) != 0 && strcmp(metadata[i], PH_SAFETENSORS_CHECKSUMS) != 0);
         ph__json_set_text(texts, metadata[i], metadata[i + 1]);
     }
+    ph__json_set_text(texts, PH_SAFETENSORS_CHECKSUMS, checksums);
     const ph_status status = ph__json_text(texts, 0, text_out);
     ph__json_destroy(texts);
     return status;
@@ -97,8 +132,11 @@ static void print_header(
 static ph_status make_header(const char *path, size_t num_tensors, const struct ph_tensor *const *tensors,
     const char *const *metadata, struct header *header_out)
 {
-    char *texts = NULL;
-    PH_TRY(make_metadata(metadata, &texts));
+    char *texts = NULL, *checksums = NULL;
+    PH_TRY(make_checksums(num_tensors, tensors, &checksums));
+    const ph_status status = make_metadata(metadata, checksums, &texts);
+    free(checksums);
+    PH_TRY(status);
     FILE *file = open_memstream(&header_out->bytes, &header_out->size);
     if (file != NULL)
         print_header(file, texts, num_tensors, tensors);

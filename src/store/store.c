@@ -5,6 +5,7 @@
 #include "store/store.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,11 +41,25 @@ ph_status ph_store_create(uint64_t seed, struct ph_store **store_out)
     return PH_OK;
 }
 
+static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER; /* guards owners of all stores */
+
+/* Frees the values, unless another store has them, too. */
+static void release_values(struct ph_parameter *parameter)
+{
+    pthread_mutex_lock(&sharing);
+    const bool is_last = parameter->owners == NULL || --*parameter->owners == 0;
+    pthread_mutex_unlock(&sharing);
+    if (!is_last)
+        return;
+    free(parameter->owners);
+    ph__memory_free(parameter->memory, parameter->bytes);
+}
+
 static void release_parameter(struct ph_parameter *parameter)
 {
     for (size_t i = 0; i < parameter->num_slots; i++)
         ph__memory_free(parameter->slots[i].data, parameter->slots[i].elements * sizeof(ph_real));
-    ph__memory_free(parameter->memory, parameter->bytes);
+    release_values(parameter);
 }
 
 void ph_store_destroy(struct ph_store *store)
@@ -343,6 +358,72 @@ ph_status ph__store_add(struct ph_store *store, const struct ph__declaration *de
     PH_TRY(ph__declaration_check_same(declaration, parameter));
     *parameter_out = parameter;
     return PH_OK;
+}
+
+/* ---- sharing ---- */
+
+/* Points a table and its logical tensors to memory that has their values. */
+static void point_to(struct ph_store *store, struct ph_parameter *parameter, const struct ph_parameter *other)
+{
+    for (size_t i = 0; i < parameter->num_slices; i++) {
+        struct ph_tensor *tensor = &store->tensors[find_tensor(store, parameter->slices[i].name)];
+        tensor->data = (char *)other->memory + ((char *)tensor->data - (char *)parameter->memory);
+        if (tensor->low != NULL)
+            tensor->low = other->low + (tensor->low - parameter->low);
+    }
+    parameter->memory = other->memory;
+    parameter->data = other->data;
+    parameter->low = other->low;
+    parameter->owners = other->owners;
+}
+
+static bool is_like(const struct ph_parameter *parameter, const struct ph_parameter *other)
+{
+    bool is_alike = parameter->is_table && other->is_table && parameter->num_slices == other->num_slices &&
+                    ph__shape_equal(&parameter->shape, &other->shape) &&
+                    parameter->row_format == other->row_format;
+    for (size_t i = 0; i < parameter->num_slices && is_alike; i++)
+        is_alike = strcmp(parameter->slices[i].name, other->slices[i].name) == 0 &&
+                   parameter->slices[i].num_rows == other->slices[i].num_rows;
+    return is_alike;
+}
+
+static bool add_owner(struct ph_parameter *parameter)
+{
+    pthread_mutex_lock(&sharing);
+    if (parameter->owners == NULL && (parameter->owners = malloc(sizeof *parameter->owners)) != NULL)
+        *parameter->owners = 1;
+    if (parameter->owners != NULL)
+        ++*parameter->owners;
+    pthread_mutex_unlock(&sharing);
+    return parameter->owners != NULL;
+}
+
+bool ph__store_share(struct ph_store *store, const struct ph_parameter *table)
+{
+    struct ph_parameter *other = (struct ph_parameter *)(uintptr_t)table; /* all but its owners stays */
+    struct ph_parameter *parameter = find_parameter(store, table->name);
+    if (parameter == NULL || parameter->owners != NULL || parameter == other || !is_like(parameter, other) ||
+        !add_owner(other))
+        return false;
+    const struct ph_parameter own = *parameter;
+    point_to(store, parameter, other);
+    ph__memory_free(own.memory, own.bytes);
+    return true;
+}
+
+bool ph__parameter_is_shared(const struct ph_parameter *parameter)
+{
+    pthread_mutex_lock(&sharing);
+    const bool is_shared = parameter->owners != NULL && *parameter->owners > 1;
+    pthread_mutex_unlock(&sharing);
+    return is_shared;
+}
+
+void ph__store_set_checksum(struct ph_store *store, size_t index, uint64_t checksum)
+{
+    store->parameters[index]->checksum = checksum;
+    store->parameters[index]->checksum_version = store->parameters[index]->version;
 }
 
 ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,

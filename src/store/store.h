@@ -22,6 +22,19 @@ const struct ph_parameter *ph__store_parameter(const struct ph_store *store, siz
  * (serial initialisation); the values do not depend on it. */
 ph_status ph__store_add(struct ph_store *store, const struct ph__declaration *declaration,
     struct ph__team *team, struct ph_parameter **parameter_out);
+/* Lets a table have the memory of another store's table of the same name, when slices, shape and row format
+ * are the same and neither is a part of a table; both must only be read from then on. Either store may be
+ * destroyed first. Returns false, with nothing changed, for other tables and without memory. Nothing may
+ * point into the table yet. */
+bool ph__store_share(struct ph_store *store, const struct ph_parameter *table);
+/* Tells whether another store has the parameter's memory, too. */
+bool ph__parameter_is_shared(const struct ph_parameter *parameter);
+/* Notes the checksum of a parameter's values in the checkpoint that has just filled them. */
+void ph__store_set_checksum(struct ph_store *store, size_t index, uint64_t checksum);
+/* Fills store and state as ph_checkpoint_load does. Tables of `donor` (NULL: none), a store that this
+ * function has filled, are shared where the file's checksums are theirs, and not read. */
+ph_status ph__checkpoint_load_beside(
+    const char *path, struct ph_store *store, struct ph_state *state, const struct ph_store *donor);
 /* Finds the slot or adds it, zeroed. */
 ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,
     bool is_per_row, struct ph__slot **slot_out);

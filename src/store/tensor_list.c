@@ -294,17 +294,24 @@ ph_status ph__tensor_list_digest(struct ph__tensor_list *list, char hex_out[65])
 
 /* ---- loading ---- */
 
+ph_status ph__tensor_list_check(const struct ph__tensor_list *list, const struct ph__folder *folder)
+{
+    PH_TRY(ph__folder_check_tensors(folder, list->count, list->tensors));
+    return ph__folder_check_no_others(folder, list->count, list->tensors);
+}
+
+ph_status ph__tensor_list_load_from(const struct ph__tensor_list *list, const struct ph__folder *folder)
+{
+    PH_TRY(ph__folder_check_seals(folder, 0, 1));
+    PH_TRY(ph__tensor_list_check(list, folder));
+    return ph__folder_load(folder, list->count, list->tensors);
+}
+
 ph_status ph__tensor_list_load(const struct ph__tensor_list *list, const char *path)
 {
     struct ph__folder *folder;
     PH_TRY(ph__folder_open(path, &folder));
-    ph_status status = ph__folder_check_seals(folder, 0, 1);
-    if (status == PH_OK)
-        status = ph__folder_check_tensors(folder, list->count, list->tensors);
-    if (status == PH_OK)
-        status = ph__folder_check_no_others(folder, list->count, list->tensors);
-    if (status == PH_OK)
-        status = ph__folder_load(folder, list->count, list->tensors);
+    const ph_status status = ph__tensor_list_load_from(list, folder);
     ph__folder_close(folder);
     return status;
 }

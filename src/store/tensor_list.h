@@ -8,6 +8,8 @@
 #include "store/safetensors.h"
 #include "store/store.h"
 
+struct ph__folder;
+
 struct ph__tensor_list {
     struct ph__arena arena; /* names that no store or state owns */
     struct ph_tensor *tensors;
@@ -39,6 +41,9 @@ ph_status ph__digest_tensor_head(struct ph__digest *digest, const struct ph_tens
  * must not be used. Parts are filled from the whole tensors; when the list is not a whole model, use
  * ph__folder_load. */
 ph_status ph__tensor_list_load(const struct ph__tensor_list *list, const char *path);
+ph_status ph__tensor_list_load_from(const struct ph__tensor_list *list, const struct ph__folder *folder);
+/* Makes the checks of tensors alone. */
+ph_status ph__tensor_list_check(const struct ph__tensor_list *list, const struct ph__folder *folder);
 
 /* ---- bytes ---- */
 

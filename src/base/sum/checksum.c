@@ -11,9 +11,9 @@ uint64_t ph__checksum(const void *bytes, size_t size)
     return XXH3_64bits(bytes, size);
 }
 
-void ph__checksum_text(uint64_t checksum, char text_out[17])
+void ph__checksum_text(uint64_t checksum, char text_out[PH_CHECKSUM_DIGITS + 1])
 {
-    snprintf(text_out, 17, "%016" PRIx64, checksum);
+    snprintf(text_out, PH_CHECKSUM_DIGITS + 1, "%016" PRIx64, checksum);
 }
 
 ph_status ph__running_checksum_init(struct ph__running_checksum *checksum)

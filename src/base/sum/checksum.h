@@ -8,9 +8,11 @@
 
 #include "phloem/status.h"
 
+#define PH_CHECKSUM_DIGITS 16
+
 uint64_t ph__checksum(const void *bytes, size_t size);
-/* Writes the checksum as 16 hexadecimal digits. */
-void ph__checksum_text(uint64_t checksum, char text_out[17]);
+/* Writes the checksum as hexadecimal digits. */
+void ph__checksum_text(uint64_t checksum, char text_out[PH_CHECKSUM_DIGITS + 1]);
 
 /* Checksum of a file's first bytes, which grows while the bytes are read in pieces. Equals ph__checksum of
  * all of them at once. One thread at a time. */

@@ -47,7 +47,7 @@ ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, cons
     PH_TRY(parse_precision(formats->precision, &precision));
     PH_TRY(cli_folder_config_read(&scoring->config, folder, sets));
     PH_TRY(ph__model_folder_open(&scoring->model, folder, &scoring->config.model.settings,
-        scoring->config.data.reading.negative_rate, format));
+        scoring->config.data.reading.negative_rate, format, NULL));
     return create_scorer(scoring, precision);
 }
 

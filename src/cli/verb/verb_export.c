@@ -15,8 +15,8 @@ static ph_status export_onnx(const char *folder, const char *path)
     ph_status status = ph__model_config_read(&config, folder);
     const struct ph_model_settings *settings = &config.model.settings;
     if (status == PH_OK)
-        status =
-            ph__model_folder_open(&model, folder, settings, config.data.reading.negative_rate, PH_ROWS_FP32);
+        status = ph__model_folder_open(
+            &model, folder, settings, config.data.reading.negative_rate, PH_ROWS_FP32, NULL);
     cli_stop_signal_removes(path);
     if (status == PH_OK)
         status = ph__onnx_export(&model, ph_model_name(settings->kind), path);

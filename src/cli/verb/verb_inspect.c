@@ -141,7 +141,7 @@ static void print_metadata(const struct ph__folder *folder)
     struct ph__json_member member = {0};
     while (ph__folder_next_metadata(folder, &member)) {
         const char *text = ph__json_as_text(member.value, NULL);
-        if (text != NULL)
+        if (text != NULL && strcmp(member.key, PH_SAFETENSORS_CHECKSUMS) != 0)
             printf("%s: %s\n", member.key, text);
     }
 }

@@ -184,12 +184,19 @@ static ph_status scan_repository(const struct ph__loader *loader, struct ph__loa
 
 static ph_status open_version(const struct ph__loader *loader, struct ph__load_job *job)
 {
-    const struct ph__found_version *version = &job->version;
-    return ph__served_open(version->folder, version->model, version->version, &job->settings,
-        loader->options.scheduler, loader->options.num_workers, &job->served);
+    const struct ph__served_options options = {.folder = job->version.folder,
+        .model = job->version.model,
+        .version = job->version.version,
+        .settings = &job->settings,
+        .former = job->former,
+        .scheduler = loader->options.scheduler,
+        .num_workers = loader->options.num_workers};
+    PH_TRY(ph__served_open(&options, &job->served));
+    job->served->loaded_by = job;
+    return PH_OK;
 }
 
-/* Gives the memory of a table back slice by slice. Its content is lost. */
+/* Gives the memory of a table back slice by slice. The table's content is lost. */
 static void give_back(void *memory, size_t size)
 {
     const struct timespec pause = {.tv_nsec = SLICE_PAUSE_NS};
@@ -199,15 +206,14 @@ static void give_back(void *memory, size_t size)
     }
 }
 
-static void close_version(struct ph__served *served)
+static void give_back_tables(const struct ph__served *served)
 {
     const struct ph_store *store = served->session->model.store;
     for (size_t i = 0; i < ph__store_num_parameters(store); i++) {
         const struct ph_parameter *parameter = ph__store_parameter(store, i);
-        if (parameter->is_table)
+        if (parameter->is_table && !ph__parameter_is_shared(parameter))
             give_back(parameter->memory, parameter->bytes);
     }
-    ph__served_close(served);
 }
 
 /* ---- the thread ---- */
@@ -239,8 +245,7 @@ static void do_job(struct ph__loader *loader, struct ph__load_job *job)
         run_job(loader, job);
         return;
     }
-    close_version(job->served);
-    job->served = NULL;
+    give_back_tables(job->served);
     ph__load_job_destroy(job);
 }
 

@@ -9,7 +9,7 @@
 enum ph__load_kind {
     PH_LOAD_SCAN,  /* lists models and versions of the repository */
     PH_LOAD_OPEN,  /* opens a version */
-    PH_LOAD_CLOSE, /* closes a version; gives no result */
+    PH_LOAD_CLOSE, /* closes the version that the job has opened; gives no result */
 };
 
 /* A version in the repository. */
@@ -30,7 +30,9 @@ struct ph__load_job {
     /* OPEN */
     struct ph__found_version version;
     struct ph_served_settings settings;
-    struct ph__served *served; /* also CLOSE */
+    const struct ph__served *former; /* whose tables may be shared: given to the loader to be closed after
+                                        this job, or not at all; NULL: none */
+    struct ph__served *served;       /* opened */
     /* results */
     ph_status status;
     const char *error; /* of a status that is not PH_OK */
@@ -54,7 +56,7 @@ void ph__loader_destroy(struct ph__loader *loader); /* ends the job in hand, and
 
 /* Returns a job to be filled; NULL without memory. */
 struct ph__load_job *ph__load_job_create(enum ph__load_kind kind);
-void ph__load_job_destroy(struct ph__load_job *job); /* closes a version that nobody took */
+void ph__load_job_destroy(struct ph__load_job *job); /* closes the version that it has opened */
 
 void ph__loader_give(struct ph__loader *loader, struct ph__load_job *job); /* owned by the loader */
 /* Returns the next result, owned by the caller; NULL: none. */

@@ -27,7 +27,7 @@ bool ph__listed_serves(const struct ph__listed_version *version)
     return version->state == PH_READY || version->state == PH_RELOADING;
 }
 
-static const struct ph__listed_version *newest_serving(const struct ph__listed_model *model)
+const struct ph__listed_version *ph__listed_newest(const struct ph__listed_model *model)
 {
     const struct ph__listed_version *newest = NULL;
     for (const struct ph__listed_version *version = model->versions; version != NULL; version = version->next)
@@ -55,7 +55,7 @@ enum ph__oip_code ph__repository_find(struct ph__repository *repository, struct 
         return ph__oip_fail(PH_OIP_NOT_FOUND, "model '%s' has no version '%.*s'", model->name,
             (int)version_text.size, version_text.bytes);
     if (version_text.size == 0)
-        version = newest_serving(model);
+        version = ph__listed_newest(model);
     if (version == NULL || !ph__listed_serves(version))
         return ph__oip_fail(PH_OIP_UNAVAILABLE, "model '%s' is not ready", model->name);
     version->served->num_holders++;

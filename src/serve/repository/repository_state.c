@@ -45,17 +45,6 @@ static void set_reason(struct ph__listed_version *version, const char *reason)
 
 /* ---- retiring ---- */
 
-static void close_later(struct ph__repository *repository, struct ph__served *served)
-{
-    struct ph__load_job *job = ph__load_job_create(PH_LOAD_CLOSE);
-    if (job == NULL) {
-        ph__served_close(served);
-        return;
-    }
-    job->served = served;
-    ph__loader_give(repository->loader, job);
-}
-
 /* Marks versions UNAVAILABLE whose last request is done. */
 static void forget_served(struct ph__repository *repository, const struct ph__served *served)
 {
@@ -72,7 +61,8 @@ void ph__repository_release(struct ph__repository *repository, struct ph__served
     if (--served->num_holders > 0)
         return;
     forget_served(repository, served);
-    close_later(repository, served);
+    served->loaded_by->kind = PH_LOAD_CLOSE; /* no allocation can fail now */
+    ph__loader_give(repository->loader, served->loaded_by);
 }
 
 static void retire(struct ph__repository *repository, struct ph__listed_version *version, const char *reason)
@@ -122,10 +112,12 @@ static void open_version(struct ph__repository *repository, struct ph__listed_mo
     const struct ph_served_settings *settings)
 {
     struct ph__load_job *job = ph__load_job_create(PH_LOAD_OPEN);
+    const struct ph__listed_version *newest = ph__listed_newest(model);
     if (job != NULL) {
         job->settings = *settings;
         job->settings.outputs =
             ph__arena_strdup(&job->arena, settings->outputs != NULL ? settings->outputs : "");
+        job->former = newest != NULL ? newest->served : NULL;
         job->version = *found;
         job->version.model = ph__arena_strdup(&job->arena, found->model);
         job->version.folder = ph__arena_strdup(&job->arena, found->folder);
@@ -180,7 +172,6 @@ static void opened(struct ph__repository *repository, struct ph__load_job *job)
     model->num_opening--;
     if (job->status == PH_OK) {
         publish(repository, version, job->served);
-        job->served = NULL;
     } else {
         version->state = version->state == PH_RELOADING ? PH_READY : PH_UNAVAILABLE;
         set_reason(version, job->error != NULL ? job->error : "out of memory");
@@ -443,7 +434,7 @@ static void destroy_model(struct ph__listed_model *model)
 {
     for (struct ph__listed_version *version = model->versions, *next; version != NULL; version = next) {
         next = version->next;
-        ph__served_close(version->served);
+        ph__load_job_destroy(version->served != NULL ? version->served->loaded_by : NULL);
         free(version);
     }
     free(model->name);
@@ -475,7 +466,8 @@ int ph__repository_run(struct ph__repository *repository)
             scanned(repository, job);
         else
             opened(repository, job);
-        ph__load_job_destroy(job);
+        if (job->served == NULL)
+            ph__load_job_destroy(job);
     }
     answer_waiters(repository);
     if (!repository->is_settled) {

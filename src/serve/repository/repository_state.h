@@ -51,6 +51,7 @@ struct ph__repository {
 /* Return NULL without one. */
 struct ph__listed_model *ph__listed_model(const struct ph__repository *repository, struct ph__bytes name);
 struct ph__listed_version *ph__listed_version(const struct ph__listed_model *model, uint64_t number);
+const struct ph__listed_version *ph__listed_newest(const struct ph__listed_model *model); /* that serves */
 bool ph__listed_serves(const struct ph__listed_version *version);
 
 #endif

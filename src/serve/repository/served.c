@@ -62,42 +62,40 @@ const struct ph__served_output *ph__served_find_output(const struct ph__served *
 
 /* ---- life ---- */
 
-static ph_status open_session(
-    struct ph__served *served, const char *folder, struct ph__scheduler *scheduler, size_t num_workers)
+static ph_status open_session(struct ph__served *served, const struct ph__served_options *options)
 {
     const struct ph_served_settings *settings = &served->settings;
-    const struct ph_session_options options = {.size = sizeof options,
+    const struct ph_session_options session = {.size = sizeof session,
         .max_batch = settings->max_batch,
-        .num_threads = num_workers,
+        .num_threads = options->num_workers,
         .row_format = settings->row_format,
-        .precision = settings->precision};
-    PH_TRY(ph_session_open(folder, &options, &served->session));
+        .precision = settings->precision,
+        .share_with = options->former != NULL ? options->former->session : NULL};
+    PH_TRY(ph_session_open(options->folder, &session, &served->session));
     PH_TRY(list_outputs(served));
     const struct ph__queue_options queue = {.session = served->session,
         .max_batch = settings->max_batch,
         .max_delay_us = settings->max_queue_delay_us,
         .max_rows = settings->max_queue_rows,
         .max_bytes = settings->max_queue_bytes};
-    return ph__queue_create(scheduler, &queue, &served->queue);
+    return ph__queue_create(options->scheduler, &queue, &served->queue);
 }
 
-ph_status ph__served_open(const char *folder, const char *model, uint64_t version,
-    const struct ph_served_settings *settings, struct ph__scheduler *scheduler, size_t num_workers,
-    struct ph__served **served_out)
+ph_status ph__served_open(const struct ph__served_options *options, struct ph__served **served_out)
 {
+    const char *outputs = options->settings->outputs;
     const uint64_t begun_ns = ph__clock_ns();
     struct ph__served *served = calloc(1, sizeof *served);
     if (served == NULL)
         return ph__out_of_memory("a model");
-    served->settings = *settings;
-    served->version = version;
-    snprintf(served->version_text, sizeof served->version_text, "%" PRIu64, version);
-    served->model = ph__arena_strdup(&served->arena, model);
-    served->settings.outputs =
-        ph__arena_strdup(&served->arena, settings->outputs != NULL ? settings->outputs : "");
+    served->settings = *options->settings;
+    served->version = options->version;
+    snprintf(served->version_text, sizeof served->version_text, "%" PRIu64, options->version);
+    served->model = ph__arena_strdup(&served->arena, options->model);
+    served->settings.outputs = ph__arena_strdup(&served->arena, outputs != NULL ? outputs : "");
     ph_status status = served->model != NULL && served->settings.outputs != NULL ? PH_OK : PH_ERROR_MEMORY;
     if (status == PH_OK)
-        status = open_session(served, folder, scheduler, num_workers);
+        status = open_session(served, options);
     if (status != PH_OK) {
         ph__served_close(served);
         return status;

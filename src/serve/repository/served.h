@@ -11,6 +11,8 @@
 
 #define PH_NO_TASK SIZE_MAX
 
+struct ph__load_job;
+
 /* An output that clients may ask for. */
 struct ph__served_output {
     const char *name;
@@ -75,16 +77,24 @@ struct ph__served {
     size_t num_standard; /* the first outputs, which a request gets that names none */
     struct ph__served_figures figures;
     struct ph__served_history history;
-    uint64_t load_ns;   /* that loading took */
-    size_t num_holders; /* requests, and the repository until it is retired */
+    uint64_t load_ns;               /* that loading took */
+    size_t num_holders;             /* requests, and the repository until it is retired */
+    struct ph__load_job *loaded_by; /* owns it */
     struct ph__arena arena;
+};
+
+struct ph__served_options {
+    const char *folder, *model;
+    uint64_t version;
+    const struct ph_served_settings *settings;
+    const struct ph__served *former; /* whose unchanged tables are shared; NULL: none */
+    struct ph__scheduler *scheduler;
+    size_t num_workers;
 };
 
 /* Opens a run folder as a version of a model; called by the loader. Errors of ph_session_open, and
  * PH_ERROR_CONFIG for an output that the model does not have. */
-ph_status ph__served_open(const char *folder, const char *model, uint64_t version,
-    const struct ph_served_settings *settings, struct ph__scheduler *scheduler, size_t num_workers,
-    struct ph__served **served_out);
+ph_status ph__served_open(const struct ph__served_options *options, struct ph__served **served_out);
 void ph__served_close(struct ph__served *served); /* NULL is fine; nobody holds it */
 
 /* Returns the output of this name, or NULL. */

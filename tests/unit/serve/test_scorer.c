@@ -103,7 +103,7 @@ static void score(const char *folder, const struct manner *manner, struct scores
     struct ph_scorer *scorer = NULL;
     assert_ok(ph__model_config_read(&config, folder));
     assert_ok(ph__model_folder_open(
-        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32));
+        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32, NULL));
     assert_ok(ph_backend_create(&(struct ph_backend_options){.size = sizeof(struct ph_backend_options),
                                     .num_threads = manner->num_threads,
                                     .is_fast = manner->is_fast,

@@ -86,7 +86,7 @@ static void score_file(const char *folder, const char *path, float *probabilitie
     struct ph_scorer *scorer = NULL;
     assert_ok(ph__model_config_read(&config, folder));
     assert_ok(ph__model_folder_open(
-        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32));
+        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32, NULL));
     assert_ok(ph_backend_create(
         &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2}, &backend));
     struct ph_scorer_options options = {.size = sizeof options,

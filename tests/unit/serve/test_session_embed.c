@@ -17,7 +17,7 @@ static int make_fixture(void **state)
     snprintf(fixture.folder, sizeof fixture.folder, "%s", make_run_folder("deepfm"));
     assert_ok(ph__model_config_read(&fixture.config, fixture.folder));
     assert_ok(ph__model_folder_open(
-        &fixture.model, fixture.folder, &fixture.config.model.settings, 0, PH_ROWS_FP32));
+        &fixture.model, fixture.folder, &fixture.config.model.settings, 0, PH_ROWS_FP32, NULL));
     return 0;
 }
 

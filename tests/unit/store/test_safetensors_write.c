@@ -82,7 +82,8 @@ static void a_written_file_is_read_back(void **state)
     ph__safetensors_close(file);
 }
 
-/* The digits were made by sha256sum, of the same file with zeros in their place. */
+/* The seal was made by sha256sum, of the same file with zeros in its place, the checksum by Python's
+ * xxhash. */
 static void the_seal_is_the_first_key_and_the_sum_of_the_file(void **state)
 {
     (void)state;
@@ -92,8 +93,8 @@ static void the_seal_is_the_first_key_and_the_sum_of_the_file(void **state)
     const char *path = path_of("sealed.safetensors");
     assert_ok(ph__safetensors_write(path, 1, &tensor, metadata));
     static const char expected[] =
-        "{\"__metadata__\":{\"sha256\":\"f1ec0c4efb263472140b638c862034f67404120f7ee15cb69438ff0416527b22\","
-        "\"model\":\"LR\"},"
+        "{\"__metadata__\":{\"sha256\":\"da3d0f73d5ad66dca3fd10c3b2c7bb09804b82704e7264536287a107dcc3bd1a\","
+        "\"model\":\"LR\",\"tensor_checksums\":\"d0d496e05c553485\"},"
         "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}";
     size_t size;
     unsigned char *bytes = read_all(path, &size);
@@ -103,6 +104,9 @@ static void the_seal_is_the_first_key_and_the_sum_of_the_file(void **state)
     assert_ok(ph__safetensors_open(path, &file));
     assert_true(ph__safetensors_is_sealed(file));
     assert_ok(ph__safetensors_check_seal(file, &(struct ph__meanwhile){0}));
+    uint64_t checksum;
+    assert_true(ph__safetensors_checksum(file, 0, &checksum));
+    assert_int_equal(checksum, 0xd0d496e05c553485);
     ph__safetensors_close(file);
 }
 

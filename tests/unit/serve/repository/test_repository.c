@@ -1,6 +1,8 @@
 /* The repository over folders that come, change and go, without control by clients. */
 #include "unit/serve/repository/repository_case.h"
 
+#include "store/store.h"
+
 /* ---- which versions serve ---- */
 
 static void the_latest_version_serves_by_default(void **state)
@@ -216,8 +218,21 @@ static void new_settings_are_a_change(void **state)
     assert_true(serves(""));
     write_settings(folder, "a", "outputs: \"\"\nmax_batch: 5\n");
     await(serves("a/1;"));
-    struct ph__served *served = hold("a", "");
+    struct ph__served *served = hold("a", ""), *newer;
     assert_int_equal(served->settings.max_batch, 5);
+    write_settings(folder, "a", "max_batch: 6\n");
+    for (newer = hold("a", ""); newer == served; newer = hold("a", "")) {
+        ph__repository_release(repository, newer);
+        turn();
+    }
+    assert_int_equal(newer->settings.max_batch, 6);
+    const struct ph_store *stores[] = {served->session->model.store, newer->session->model.store};
+    for (size_t i = 0; i < ph__store_num_parameters(stores[0]); i++) { /* the tables were not read again */
+        const struct ph_parameter *table = ph__store_parameter(stores[0], i);
+        const struct ph_parameter *same = ph__store_parameter(stores[1], i);
+        assert_true(!table->is_table || table->memory == same->memory);
+    }
+    ph__repository_release(repository, newer);
     ph__repository_release(repository, served);
 }
 

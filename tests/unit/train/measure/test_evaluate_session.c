@@ -19,7 +19,7 @@ static void measure_file(void)
     struct ph_backend *backend = NULL;
     struct ph_scorer *scorer = NULL;
     assert_ok(ph__model_config_read(&config, fixture.folder));
-    assert_ok(ph__model_folder_open(&model, fixture.folder, &config.model.settings, 0, PH_ROWS_FP32));
+    assert_ok(ph__model_folder_open(&model, fixture.folder, &config.model.settings, 0, PH_ROWS_FP32, NULL));
     assert_ok(ph_backend_create(
         &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2}, &backend));
     struct ph_scorer_options options = {.size = sizeof options,
