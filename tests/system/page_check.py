@@ -4,6 +4,8 @@
 usage: page_check.py sound PAGE...           tags nest, ids are unique, nothing is fetched from anywhere
        page_check.py series PAGE ID MINIMUM  the document in a page has a series of that id, of at least so many points
        page_check.py curve PAGE ID MINIMUM   what a browser has drawn has a line of at least so many points in the element of that id
+       page_check.py asked LOG ORIGIN MINIMUM  in Chromium's log of the network, the page of that origin (http://HOST:PORT) has
+                                             asked its own server at least so many times, and no other
        page_check.py corner IMAGE MAXIMUM    the first pixel of a PNG is no brighter than that, 0 .. 255
        page_check.py corner IMAGE MINIMUM -  it is at least as bright
 
@@ -98,6 +100,17 @@ def check_series(path, identity, minimum):
     return [] if count >= minimum else [f"{path}: {identity} has {count} points; wanted {minimum}"]
 
 
+def check_asked(path, origin, minimum):
+    """Chromium asks hosts for its own purposes, too: those requests have another initiator."""
+    log = json.loads(path.read_text(encoding="utf-8"))
+    events = [event.get("params", {}) for event in log["events"]]
+    asked = [params["url"] for params in events if params.get("initiator") == origin and "url" in params]
+    problems = [f"{path}: the page asks for {url}" for url in asked if not url.startswith(origin + "/")]
+    if len(asked) < minimum:
+        problems.append(f"{path}: the page asks {len(asked)} times; wanted {minimum}")
+    return problems
+
+
 def first_pixel(path):
     """Of an image of 8 bits a channel: behind the filter's byte, whichever filter it is."""
     data = path.read_bytes()
@@ -120,8 +133,9 @@ def main():
     what, path = sys.argv[1], pathlib.Path(sys.argv[2])
     if what == "sound":
         problems = [problem for name in sys.argv[2:] for problem in check_sound(pathlib.Path(name))]
-    elif what in ("curve", "series"):
-        problems = (check_curve if what == "curve" else check_series)(path, sys.argv[3], int(sys.argv[4]))
+    elif what in ("curve", "series", "asked"):
+        check = {"curve": check_curve, "series": check_series, "asked": check_asked}[what]
+        problems = check(path, sys.argv[3], int(sys.argv[4]))
     else:
         problems = check_corner(path, int(sys.argv[3]), len(sys.argv) > 4)
     print("\n".join(problems) if problems else "page: fine")

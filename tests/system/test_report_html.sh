@@ -4,15 +4,11 @@
 # skipped once the pages have been looked at as text.
 # shellcheck source=tests/system/support.sh
 . "$PH_SOURCE_DIR/tests/system/support.sh"
+# shellcheck source=tests/system/browser_support.sh
+. "$PH_SOURCE_DIR/tests/system/browser_support.sh"
 
 fixtures=$PH_SOURCE_DIR/tests/fixtures/report_html
 kept=$PH_BINARY_DIR/report_html${PHLOEM_ISA:+/$PHLOEM_ISA}
-check() { python3 "$PH_SOURCE_DIR/tests/system/page_check.py" "$@" >stdout 2>stderr || complain "page_check $*"; }
-must_fail() {
-    if python3 "$PH_SOURCE_DIR/tests/system/page_check.py" "$@" >stdout 2>stderr; then
-        complain "page_check $* finds nothing wrong"
-    fi
-}
 
 # ---- pages -----------------------------------------------------------------------------------------------------
 make_small_job
@@ -105,25 +101,7 @@ check series whole/report.html loss-curve 20
 must_fail series whole/report.html loss-curve 100000
 
 # ---- a browser -------------------------------------------------------------------------------------------------
-command -v chromium >/dev/null || {
-    echo "$name: skipped: no chromium; the pages were looked at as text only"
-    exit 77
-}
-as_root=''
-[ "$(id -u)" -ne 0 ] || as_root=--no-sandbox
-
-# browse ARGUMENTS...: Chromium with nothing kept and nothing asked of the network; what it prints in ./stdout, ./stderr.
-browse() {
-    status=0
-    # shellcheck disable=SC2086 # one word or none
-    timeout 120 chromium --headless $as_root --disable-gpu --no-first-run --disable-background-networking \
-        --virtual-time-budget=4000 --hide-scrollbars \
-        --user-data-dir="$work/profile" --enable-logging=stderr "$@" >stdout 2>stderr </dev/null || status=$?
-    [ "$status" -eq 0 ] || complain "chromium $* ended with $status"
-}
-
-# is_quiet: nothing has been written to the page's console.
-is_quiet() { ! grep -q ':CONSOLE' stderr; }
+needs_browser
 
 # acted PAGE: acted.html, the page with a script behind it that sorts, drags and rests the pointer.
 acted() {
