@@ -369,8 +369,18 @@ def check_control(program, repository, rows, wanted):
             assert client.is_model_ready("click") and client.is_model_ready("click", "1")
             same_bits(scores_of(client.infer("click", rows.as_lines(wire, range(9)))), wanted[:9], "a model that was loaded")
             fails(invalid + "failed to load 'nope': the repository has no such model", client.load_model, "nope")
-            fails(unsupported + "'config': models are loaded as they are in the repository, with the keys of MODEL/serve.yaml",
-                  client.load_model, "click", config="{}")
+            client.load_model("click", config=json.dumps({"max_batch_size": 8, "version_policy": {"specific": {"versions": [1]}}}))
+            assert client.is_model_ready("click", "1") and not client.is_model_ready("click", "2")
+            config = grpc.get_model_config("click", as_json=True)["config"]
+            assert config["max_batch_size"] == 8, config
+            client.load_model("click", config=json.dumps(config))  # with protobuf's JSON of all that is known
+            assert client.is_model_ready("click", "2")
+            fails(invalid + "JSON, byte 19, 'instance_group': the key is not supported",
+                  client.load_model, "click", config=json.dumps({"instance_group": [{"count": 2}]}))
+            fails(unsupported + "'file:1/x': models are loaded as they are in the repository; only 'config', a text, is taken",
+                  client.load_model, "click", config="{}", files={"file:1/x": b"x"})
+            client.load_model("click")
+            assert rest.get_model_config("click")["max_batch_size"] == 32
             client.unload_model("click")
             wait_for(lambda client=client: not client.is_model_ready("click"), "the model is unloaded")
             wait_for(lambda: all(entry["state"] == "UNAVAILABLE" for entry in rest.get_model_repository_index()), "unloading")

@@ -23,10 +23,11 @@ struct ph__json_scan {
     const char *start, *at, *end; /* borrowed until finish */
     struct ph__arena *arena;      /* borrowed until finish */
     const char *fault;            /* static; NULL: none */
-    const char *fault_field;      /* the caller's: what was read when it occurred; static; NULL: not said */
-    uint64_t is_object;           /* a bit for each open container, the innermost last */
-    unsigned depth;               /* open containers */
-    bool is_first;                /* the innermost container has just begun */
+    const char *fault_field; /* the caller's: what was read when it occurred; static or in the arena; NULL:
+                                not said */
+    uint64_t is_object;      /* a bit for each open container, the innermost last */
+    unsigned depth;          /* open containers */
+    bool is_first;           /* the innermost container has just begun */
 };
 
 enum ph__json_type {

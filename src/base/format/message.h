@@ -4,7 +4,8 @@
  * A struct's members: bool, int64_t, uint64_t, float, double, struct ph__bytes (text, bytes, and JSON as it
  * is), a nested struct, or struct ph__list of any of these. Reading borrows texts from what is read, and puts
  * lists and unescaped strings into the arena; structs, the outermost too, are zeroed first. Fields that a
- * message leaves out are zero; in protobuf those that the table does not name are skipped, in JSON too.
+ * message leaves out are zero; in protobuf those that the table does not name are skipped, in JSON too unless
+ * the message is strict. As protobuf's JSON has them, integers may be strings of digits.
  * Messages nest as deep as their tables do: no table may contain itself. Any thread. */
 #ifndef PH_BASE_MESSAGE_H
 #define PH_BASE_MESSAGE_H
@@ -66,6 +67,7 @@ struct ph__message {
     size_t size;      /* of the struct */
     const struct ph__field *fields;
     size_t num_fields;
+    bool is_strict; /* JSON: a key that the table does not name is an error */
     /* Set: offset of a uint32_t that holds the number of the one field that is there, 0: none. In JSON such a
      * message is the value alone, and its type chooses the field. */
     bool is_choice;

@@ -23,9 +23,23 @@ static void read_word(const struct ph__field *field, struct ph__json_scan *scan,
     ph__json_scan_fail(scan, "unknown word");
 }
 
+/* Reads an integer, or a string of its digits. */
+static int64_t read_integer(struct ph__json_scan *scan)
+{
+    struct ph__json_scan digits;
+    if (ph__json_scan_type(scan) != PH_JSON_TYPE_STRING)
+        return ph__json_scan_integer(scan);
+    const struct ph__bytes text = ph__json_scan_string(scan);
+    ph__json_scan_init(&digits, text.bytes, text.size, scan->arena);
+    const int64_t integer = ph__json_scan_integer(&digits);
+    if (digits.fault != NULL || digits.at != digits.end)
+        ph__json_scan_fail(scan, "an integer is expected");
+    return integer;
+}
+
 static void read_unsigned(struct ph__json_scan *scan, uint64_t *to)
 {
-    const int64_t integer = ph__json_scan_integer(scan);
+    const int64_t integer = read_integer(scan);
     if (integer < 0)
         ph__json_scan_fail(scan, "an integer from 0 on is expected");
     *to = (uint64_t)integer;
@@ -38,7 +52,7 @@ static void read_value(const struct ph__field *field, struct ph__json_scan *scan
         *(bool *)to = ph__json_scan_bool(scan);
         break;
     case PH_FIELD_TYPE_INT64:
-        *(int64_t *)to = ph__json_scan_integer(scan);
+        *(int64_t *)to = read_integer(scan);
         break;
     case PH_FIELD_TYPE_UINT64:
         read_unsigned(scan, to);
@@ -155,6 +169,16 @@ static const struct ph__field *find_field(const struct ph__message *message, str
     return NULL;
 }
 
+/* Skips the value of a key that the table does not name, or refuses it. */
+static void read_unknown(const struct ph__message *message, struct ph__json_scan *scan, struct ph__bytes key)
+{
+    if (message->is_strict) {
+        scan->fault_field = ph__arena_printf(scan->arena, "%.*s", (int)key.size, key.bytes);
+        ph__json_scan_fail(scan, "the key is not supported");
+    }
+    ph__json_scan_skip(scan);
+}
+
 static void read_message(const struct ph__message *message, struct ph__json_scan *scan, void *to)
 {
     struct ph__bytes key;
@@ -170,7 +194,7 @@ static void read_message(const struct ph__message *message, struct ph__json_scan
         if (field != NULL)
             read_member(field, scan, to);
         else
-            ph__json_scan_skip(scan);
+            read_unknown(message, scan, key);
         if (scan->fault != NULL && scan->fault_field == NULL)
             scan->fault_field = field != NULL ? field->name : message->name;
     }

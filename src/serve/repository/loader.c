@@ -51,6 +51,7 @@ void ph__load_job_destroy(struct ph__load_job *job)
     if (job == NULL)
         return;
     ph__served_close(job->served);
+    free(job->config);
     ph__arena_fini(&job->arena);
     free(job);
 }

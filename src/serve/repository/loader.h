@@ -24,8 +24,9 @@ struct ph__load_job {
     enum ph__load_kind kind;
     struct ph__arena arena; /* of all texts here */
     /* SCAN */
-    uint64_t scan;         /* its number, of the caller */
-    const char *model;     /* the one that is looked at; NULL: all */
+    uint64_t scan;     /* its number, of the caller */
+    const char *model; /* the one that is looked at; NULL: all */
+    char *config;      /* malloc'ed: that a load brings, "": none; NULL: no load, the model keeps its own */
     struct ph__list found; /* struct ph__found_version, by model, then ascending versions */
     /* OPEN */
     struct ph__found_version version;

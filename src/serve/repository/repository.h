@@ -67,10 +67,12 @@ ph_status ph__repository_index(const struct ph__repository *repository, bool is_
 /* Called when a load is over; the code's text is recorded. */
 typedef void ph__repository_loaded(void *context, enum ph__oip_code code);
 
-/* Loads a model's versions as its policy says, and those again that have changed on disk. UNSUPPORTED unless
- * control is EXPLICIT. `loaded` is called once, not before the function returns, unless that is not OK. */
-enum ph__oip_code ph__repository_load(
-    struct ph__repository *repository, struct ph__bytes model, ph__repository_loaded *loaded, void *context);
+/* Loads a model's versions as its policy says, and those again that have changed on disk. config: as
+ * ph__served_settings_apply takes it, which goes before MODEL/serve.yaml until the next load; empty: none.
+ * UNSUPPORTED unless control is EXPLICIT; INVALID: such a config cannot be. `loaded` is called once, not
+ * before the function returns, unless that is not OK. */
+enum ph__oip_code ph__repository_load(struct ph__repository *repository, struct ph__bytes model,
+    struct ph__bytes config, ph__repository_loaded *loaded, void *context);
 /* Forgets the context of loads in progress: its owner has gone. */
 void ph__repository_forget(struct ph__repository *repository, const void *context);
 enum ph__oip_code ph__repository_unload(struct ph__repository *repository, struct ph__bytes model);

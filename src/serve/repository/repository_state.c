@@ -7,6 +7,7 @@
 
 #include "base/file/directory.h"
 #include "base/memory/memory.h"
+#include "base/rng.h"
 #include "base/thread/clock.h"
 
 /* ---- the table ---- */
@@ -92,13 +93,18 @@ static void retire_unwanted(struct ph__repository *repository, struct ph__listed
 
 /* ---- opening ---- */
 
-/* Begins to look at a model, or at all (NULL). Returns the scan's number; 0 without memory. */
-static uint64_t begin_scan(struct ph__repository *repository, const char *model)
+/* Begins to look at a model, or at all (NULL). config: that a load brings; NULL: no load. Returns the scan's
+ * number; 0 without memory. */
+static uint64_t begin_scan(
+    struct ph__repository *repository, const char *model, const struct ph__bytes *config)
 {
     struct ph__load_job *job = ph__load_job_create(PH_LOAD_SCAN);
     if (job == NULL)
         return 0;
-    if (model != NULL && (job->model = ph__arena_strdup(&job->arena, model)) == NULL) {
+    if (config != NULL)
+        job->config = config->size > 0 ? strndup(config->bytes, config->size) : strdup("");
+    if ((model != NULL && (job->model = ph__arena_strdup(&job->arena, model)) == NULL) ||
+        (config != NULL && job->config == NULL)) {
         ph__load_job_destroy(job);
         return 0;
     }
@@ -178,7 +184,7 @@ static void opened(struct ph__repository *repository, struct ph__load_job *job)
         PH_LOG(repository->options.log, PH_LOG_ERROR, "model_failed", ph__log_text("model", model->name),
             ph__log_count("version", version->number), ph__log_text("error", version->reason));
         if (version->state == PH_UNAVAILABLE)
-            (void)begin_scan(repository, model->name); /* another version may take its place */
+            (void)begin_scan(repository, model->name, NULL); /* another version may take its place */
     }
     if (model->num_opening == 0)
         retire_unwanted(repository, model);
@@ -231,6 +237,36 @@ static bool is_sound(const struct ph__listed_model *model, const struct ph__foun
     return found->fingerprint != 0 && !has_failed;
 }
 
+static bool has_config(const struct ph__listed_model *model)
+{
+    return model->config != NULL && model->config[0] != '\0';
+}
+
+/* Gives a model the config that its load brings, and makes fingerprints those of files and config. */
+static void take_config(struct ph__listed_model *model, struct ph__load_job *job)
+{
+    struct ph__found_version *found = job->found.items;
+    if (job->config != NULL) {
+        free(model->config);
+        model->config = job->config;
+        job->config = NULL;
+    }
+    for (size_t i = 0; i < job->found.count && has_config(model); i++)
+        if (found[i].fingerprint != 0 && strcmp(found[i].model, model->name) == 0)
+            found[i].fingerprint ^= ph__hash_name(model->config) << 1; /* odd as before */
+}
+
+/* Reads a model's settings: those of serve.yaml, changed by the last load's config. */
+static ph_status read_settings(const struct ph__repository *repository, const struct ph__listed_model *model,
+    const struct ph__found_version *found, struct ph__arena *arena, struct ph_served_settings *settings)
+{
+    PH_TRY(ph__served_settings_read(
+        repository->options.settings, found->folder, found->version, arena, settings));
+    if (!has_config(model))
+        return PH_OK;
+    return ph__served_settings_apply(model->name, ph__bytes_of(model->config), arena, settings);
+}
+
 /* Applies what was found of one model: found (count), ascending. */
 static void apply_model(struct ph__repository *repository, struct ph__listed_model *model,
     const struct ph__found_version *found, size_t count, struct ph__arena *arena)
@@ -240,8 +276,7 @@ static void apply_model(struct ph__repository *repository, struct ph__listed_mod
     size_t num_sound = 0;
     ph_status status = sound != NULL ? PH_OK : PH_ERROR_MEMORY;
     if (status == PH_OK && count > 0)
-        status = ph__served_settings_read(
-            repository->options.settings, found[0].folder, found[0].version, arena, &settings);
+        status = read_settings(repository, model, &found[0], arena, &settings);
     if (status != PH_OK) {
         refuse_settings(model, found, count);
         return;
@@ -283,6 +318,7 @@ static void scanned(struct ph__repository *repository, struct ph__load_job *job)
                 continue;
             model->is_asked_for = job->model != NULL || is_wanted_model(repository, model->name);
         }
+        take_config(model, job);
         apply_model(repository, model, found + first, end - first, &job->arena);
     }
     for (struct ph__listed_model *model = repository->models; model != NULL && job->status == PH_OK;
@@ -316,6 +352,13 @@ static enum ph__oip_code outcome(const struct ph__repository *repository, const 
                        : ph__oip_fail(PH_OIP_INVALID, "failed to load '%s': it has no such version", name);
 }
 
+static void free_waiter(struct ph__load_waiter *waiter)
+{
+    if (waiter != NULL)
+        free(waiter->model);
+    free(waiter);
+}
+
 static void answer_waiters(struct ph__repository *repository)
 {
     struct ph__load_waiter **place = &repository->waiters;
@@ -329,8 +372,7 @@ static void answer_waiters(struct ph__repository *repository)
         *place = waiter->next;
         if (waiter->context != NULL)
             waiter->loaded(waiter->context, outcome(repository, waiter->model));
-        free(waiter->model);
-        free(waiter);
+        free_waiter(waiter);
     }
 }
 
@@ -351,20 +393,41 @@ static void ask_for(struct ph__listed_model *model)
             version->fingerprint = 0;
 }
 
-enum ph__oip_code ph__repository_load(
-    struct ph__repository *repository, struct ph__bytes name, ph__repository_loaded *loaded, void *context)
+static ph_status check_config(
+    const struct ph__repository *repository, const char *model, struct ph__bytes config)
+{
+    struct ph_served_settings settings = *repository->options.settings;
+    struct ph__arena arena = {0};
+    const ph_status status =
+        config.size > 0 ? ph__served_settings_apply(model, config, &arena, &settings) : PH_OK;
+    ph__arena_fini(&arena);
+    return status;
+}
+
+/* Begins the scan of a load, and waits for it. */
+static ph_status begin_load(
+    struct ph__repository *repository, struct ph__load_waiter *waiter, struct ph__bytes config)
+{
+    if (waiter == NULL || waiter->model == NULL)
+        return ph__out_of_memory("a load");
+    PH_TRY(check_config(repository, waiter->model, config));
+    waiter->scan = begin_scan(repository, waiter->model, &config);
+    return waiter->scan != 0 ? PH_OK : ph__out_of_memory("a load");
+}
+
+enum ph__oip_code ph__repository_load(struct ph__repository *repository, struct ph__bytes name,
+    struct ph__bytes config, ph__repository_loaded *loaded, void *context)
 {
     enum ph__oip_code code = check_control(repository);
     if (code != PH_OIP_OK)
         return code;
     struct ph__load_waiter *waiter = calloc(1, sizeof *waiter);
-    if (waiter != NULL && (waiter->model = strndup(name.bytes, name.size)) != NULL)
-        waiter->scan = begin_scan(repository, waiter->model);
-    if (waiter == NULL || waiter->scan == 0) {
-        if (waiter != NULL)
-            free(waiter->model);
-        free(waiter);
-        return ph__oip_fail(PH_OIP_UNAVAILABLE, "out of memory");
+    if (waiter != NULL)
+        waiter->model = strndup(name.bytes, name.size);
+    const ph_status status = begin_load(repository, waiter, config);
+    if (status != PH_OK) {
+        free_waiter(waiter);
+        return ph__oip_code_of(status);
     }
     waiter->loaded = loaded;
     waiter->context = context;
@@ -425,7 +488,7 @@ ph_status ph__repository_create(
         return status;
     }
     repository->next_scan_ns = ph__clock_ns() + options->poll_ms * 1000000;
-    (void)begin_scan(repository, NULL);
+    (void)begin_scan(repository, NULL, NULL);
     *repository_out = repository;
     return PH_OK;
 }
@@ -438,6 +501,7 @@ static void destroy_model(struct ph__listed_model *model)
         free(version);
     }
     free(model->name);
+    free(model->config);
     free(model);
 }
 
@@ -452,8 +516,7 @@ void ph__repository_destroy(struct ph__repository *repository)
     }
     for (struct ph__load_waiter *waiter = repository->waiters, *next; waiter != NULL; waiter = next) {
         next = waiter->next;
-        free(waiter->model);
-        free(waiter);
+        free_waiter(waiter);
     }
     free(repository);
 }
@@ -481,7 +544,7 @@ int ph__repository_run(struct ph__repository *repository)
     if (ph__clock_ms_until(repository->next_scan_ns) == 0 &&
         repository->scans_done == repository->scans_begun) {
         repository->next_scan_ns = ph__clock_ns() + repository->options.poll_ms * 1000000;
-        (void)begin_scan(repository, NULL);
+        (void)begin_scan(repository, NULL, NULL);
     }
     const int left_ms = ph__clock_ms_until(repository->next_scan_ns);
     return left_ms > 0 ? left_ms : 1;

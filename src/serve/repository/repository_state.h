@@ -22,6 +22,7 @@ struct ph__listed_version {
 
 struct ph__listed_model {
     char *name;
+    char *config;      /* of the last load; "" or NULL: none */
     bool is_asked_for; /* to be loaded */
     struct ph__listed_version *versions;
     size_t num_opening;

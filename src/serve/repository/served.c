@@ -24,6 +24,8 @@ static ph_status add_named(void *context, struct ph__bytes name)
 {
     struct ph__served *served = context;
     struct ph_session *session = served->session;
+    if (ph__served_find_output(served, name) != NULL)
+        return PH_OK;
     for (size_t i = 0; i < ph_session_num_outputs(session); i++)
         if (ph__bytes_are(name, ph_session_output_name(session, i)))
             return add_output(served, &(struct ph__served_output){ph_session_output_name(session, i), i,

@@ -6,11 +6,13 @@
 
 #include "base/file/file.h"
 #include "base/text/utf8.h"
+#include "serve/wire/oip_messages.h"
 
 #define MODEL(member) struct ph_served_settings, member
 #define MAX_ROWS 1e9
 #define MAX_BYTES 9e15
 #define MAX_US 3.6e9
+#define MAX_BATCH 65536
 
 static const struct ph__option options[] = {
     PH_CHOICE_KEY("versions", MODEL(versions), "latest", "latest|all|specific",
@@ -24,7 +26,7 @@ static const struct ph__option options[] = {
         "Format of the rows of embedding tables, as far as that makes them smaller."),
     PH_CHOICE_KEY("precision", MODEL(precision), "fp32", "fp32|bf16",
         "Precision of the weights of linear layers; arithmetic is in fp32."),
-    PH_INTEGER_KEY("max_batch", MODEL(max_batch), "64", 1, 65536,
+    PH_INTEGER_KEY("max_batch", MODEL(max_batch), "64", 1, MAX_BATCH,
         "Rows scored together. Larger requests are scored in pieces. 1: no batching."),
     PH_INTEGER_KEY("max_queue_delay_us", MODEL(max_queue_delay_us), "0", 0, MAX_US,
         "Microseconds that a batch waits for more rows. Under load batches form without waiting."),
@@ -94,6 +96,78 @@ ph_status ph__served_settings_read(const struct ph_served_settings *common, cons
     num_sets = add_lines((char *)(uintptr_t)changes, sets, num_sets);
     PH_TRY(ph__config_read(NULL, sets, num_sets, &section, 1, arena));
     *settings_out = settings;
+    return PH_OK;
+}
+
+/* ---- a client's config ---- */
+
+static ph_status check_name(const char *key, struct ph__bytes name, const char *wanted)
+{
+    if (name.size == 0 || ph__bytes_are(name, wanted))
+        return PH_OK;
+    return ph_fail(
+        PH_ERROR_DATA, "config, '%s': must be '%s', not '%.*s'", key, wanted, (int)name.size, name.bytes);
+}
+
+static ph_status apply_policy(
+    const struct ph__oip_policy *policy, struct ph__arena *arena, struct ph_served_settings *settings)
+{
+    const struct ph__list *specific = &policy->specific.versions;
+    const int64_t *versions = specific->items;
+    const char *list = "";
+    if ((policy->latest.num_versions > 0) + (policy->all.size > 0) + (specific->count > 0) > 1)
+        return ph_fail(PH_ERROR_DATA, "config, 'version_policy': must be one of latest, all and specific");
+    for (size_t i = 0; i < specific->count && list != NULL; i++)
+        list = ph__arena_printf(arena, "%s%" PRId64 ",", list, versions[i]);
+    if (list == NULL)
+        return PH_ERROR_MEMORY;
+    if (policy->latest.num_versions > 0) {
+        settings->versions = PH_VERSIONS_LATEST;
+        settings->num_versions = policy->latest.num_versions;
+    } else if (policy->all.size > 0) {
+        settings->versions = PH_VERSIONS_ALL;
+    } else if (specific->count > 0) {
+        settings->versions = PH_VERSIONS_SPECIFIC;
+        settings->version_list = list;
+    }
+    return PH_OK;
+}
+
+static ph_status apply_outputs(
+    const struct ph__list *outputs, struct ph__arena *arena, struct ph_served_settings *settings)
+{
+    const struct ph__oip_config_tensor *items = outputs->items;
+    const char *list = "";
+    for (size_t i = 0; i < outputs->count && list != NULL; i++)
+        list = ph__arena_printf(arena, "%s%.*s,", list, (int)items[i].name.size, items[i].name.bytes);
+    if (list == NULL)
+        return PH_ERROR_MEMORY;
+    if (outputs->count > 0)
+        settings->outputs = list;
+    return PH_OK;
+}
+
+ph_status ph__served_settings_apply(
+    const char *model, struct ph__bytes text, struct ph__arena *arena, struct ph_served_settings *settings)
+{
+    struct ph__oip_config config;
+    PH_TRY(ph__message_from_json(&ph__oip_config_message, text.bytes, text.size, arena, &config));
+    PH_TRY(check_name("name", config.name, model));
+    PH_TRY(check_name("platform", config.platform, "phloem"));
+    PH_TRY(check_name("backend", config.backend, "phloem"));
+    if (config.max_batch_size < 0 || config.max_batch_size > MAX_BATCH)
+        return ph_fail(PH_ERROR_DATA, "config, 'max_batch_size': must be from 0 to %d, not %" PRId64,
+            MAX_BATCH, config.max_batch_size);
+    if ((double)config.batching.max_queue_delay_us > MAX_US)
+        return ph_fail(PH_ERROR_DATA,
+            "config, 'max_queue_delay_microseconds': must be from 0 to %.0f, not %" PRIu64, MAX_US,
+            config.batching.max_queue_delay_us);
+    PH_TRY(apply_policy(&config.policy, arena, settings));
+    PH_TRY(apply_outputs(&config.outputs, arena, settings));
+    if (config.max_batch_size > 0)
+        settings->max_batch = (uint64_t)config.max_batch_size;
+    if (config.batching.max_queue_delay_us > 0)
+        settings->max_queue_delay_us = config.batching.max_queue_delay_us;
     return PH_OK;
 }
 

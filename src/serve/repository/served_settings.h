@@ -8,6 +8,12 @@
 
 extern const struct ph__option_table ph__served_options; /* section "serve.model" */
 
+/* Changes settings by a ModelConfig of Triton's as JSON, which a client gave for a model: max_batch_size,
+ * dynamic_batching, version_policy and the names of outputs. What it leaves out, and zeros, stay as they are.
+ * Texts are in the arena. PH_ERROR_DATA naming a key that would change anything else. */
+ph_status ph__served_settings_apply(
+    const char *model, struct ph__bytes config, struct ph__arena *arena, struct ph_served_settings *settings);
+
 /* Gives the settings of one model: those of the server, changed by the keys of MODEL/serve.yaml that are not
  * at their defaults. run_folder is one of its versions; where its name is not the version's number, the
  * folder is the repository itself, and serve.yaml in it. Texts are in the arena. PH_ERROR_CONFIG naming the

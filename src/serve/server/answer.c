@@ -216,9 +216,13 @@ enum ph__oip_code ph__server_load(struct ph_server *server, const struct ph__oip
     ph__repository_loaded *loaded, void *context)
 {
     const struct ph__oip_parameter *parameters = request->parameters.items;
-    if (request->parameters.count > 0)
-        return ph__oip_fail(PH_OIP_UNSUPPORTED,
-            "'%.*s': models are loaded as they are in the repository, with the keys of MODEL/serve.yaml",
-            (int)parameters[0].key.size, parameters[0].key.bytes);
-    return ph__repository_load(server->repository, request->name, loaded, context);
+    struct ph__bytes config = {NULL, 0};
+    for (size_t i = 0; i < request->parameters.count; i++) {
+        if (!ph__bytes_are(parameters[i].key, "config") || parameters[i].value.choice != PH_OIP_TEXT)
+            return ph__oip_fail(PH_OIP_UNSUPPORTED,
+                "'%.*s': models are loaded as they are in the repository; only 'config', a text, is taken",
+                (int)parameters[i].key.size, parameters[i].key.bytes);
+        config = parameters[i].value.text;
+    }
+    return ph__repository_load(server->repository, request->name, config, loaded, context);
 }

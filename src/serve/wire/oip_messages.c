@@ -18,6 +18,10 @@
     {                                                                                 \
         .name = (text), .size = sizeof(struct struct_name), PH_MESSAGE_FIELDS(fields) \
     }
+#define STRICT_MESSAGE(text, struct_name, fields)                                                        \
+    {                                                                                                    \
+        .name = (text), .size = sizeof(struct struct_name), PH_MESSAGE_FIELDS(fields), .is_strict = true \
+    }
 
 /* ---- parameters ---- */
 
@@ -240,29 +244,51 @@ static const struct ph__field input_fields[] = {
     {"allow_ragged_batch", 7, BOOL, AT(ph__oip_config_tensor, allow_ragged_batch), ALWAYS},
     {"optional", 8, BOOL, AT(ph__oip_config_tensor, is_optional), ALWAYS},
 };
-static const struct ph__message input = MESSAGE("ModelInput", ph__oip_config_tensor, input_fields);
+static const struct ph__message input = STRICT_MESSAGE("ModelInput", ph__oip_config_tensor, input_fields);
 
 static const struct ph__field output_fields[] = {
     {"name", 1, TEXT, AT(ph__oip_config_tensor, name), ALWAYS},
     {"data_type", 2, DATA_TYPE, AT(ph__oip_config_tensor, data_type), ALWAYS},
     {"dims", 3, INT64, LIST, AT(ph__oip_config_tensor, dims), ALWAYS},
 };
-static const struct ph__message output = MESSAGE("ModelOutput", ph__oip_config_tensor, output_fields);
+static const struct ph__message output = STRICT_MESSAGE("ModelOutput", ph__oip_config_tensor, output_fields);
 
 static const struct ph__field batching_fields[] = {
     {"max_queue_delay_microseconds", 2, UINT64, AT(ph__oip_batching, max_queue_delay_us), ALWAYS},
 };
-static const struct ph__message batching = MESSAGE("ModelDynamicBatching", ph__oip_batching, batching_fields);
+static const struct ph__message batching =
+    STRICT_MESSAGE("ModelDynamicBatching", ph__oip_batching, batching_fields);
 
+static const struct ph__field latest_fields[] = {
+    {"num_versions", 0, UINT64, AT(ph__oip_latest, num_versions)},
+};
+static const struct ph__message latest = STRICT_MESSAGE("Latest", ph__oip_latest, latest_fields);
+
+static const struct ph__field specific_fields[] = {
+    {"versions", 0, INT64, LIST, AT(ph__oip_specific, versions)},
+};
+static const struct ph__message specific = STRICT_MESSAGE("Specific", ph__oip_specific, specific_fields);
+
+static const struct ph__field policy_fields[] = {
+    {"latest", 0, NESTED(latest), AT(ph__oip_policy, latest)},
+    {"all", 0, .type = PH_FIELD_TYPE_JSON, AT(ph__oip_policy, all)},
+    {"specific", 0, NESTED(specific), AT(ph__oip_policy, specific)},
+};
+static const struct ph__message policy = STRICT_MESSAGE("ModelVersionPolicy", ph__oip_policy, policy_fields);
+
+/* Strict: what a client's config asks for beyond this cannot be given. */
 static const struct ph__field config_fields[] = {
     {"name", 1, TEXT, AT(ph__oip_config, name), ALWAYS},
     {"platform", 2, TEXT, AT(ph__oip_config, platform), ALWAYS},
+    {"version_policy", 0, NESTED(policy), AT(ph__oip_config, policy)},
     {"max_batch_size", 4, INT64, AT(ph__oip_config, max_batch_size), ALWAYS},
     {"input", 5, NESTED(input), LIST, AT(ph__oip_config, inputs), ALWAYS},
     {"output", 6, NESTED(output), LIST, AT(ph__oip_config, outputs), ALWAYS},
     {"dynamic_batching", 11, NESTED(batching), AT(ph__oip_config, batching), ALWAYS},
+    {"backend", 17, TEXT, AT(ph__oip_config, backend)},
 };
-const struct ph__message ph__oip_config_message = MESSAGE("ModelConfig", ph__oip_config, config_fields);
+const struct ph__message ph__oip_config_message =
+    STRICT_MESSAGE("ModelConfig", ph__oip_config, config_fields);
 
 static const struct ph__field config_response_fields[] = {
     {NULL, 1, NESTED(ph__oip_config_message), AT(ph__oip_config_response, config)},

@@ -133,8 +133,17 @@ struct ph__oip_config_tensor {
 };
 
 struct ph__oip_config {
-    struct ph__bytes name, platform;
+    struct ph__bytes name, platform, backend;
     int64_t max_batch_size;
+    struct ph__oip_policy { /* one of the three; read only */
+        struct ph__oip_latest {
+            uint64_t num_versions;
+        } latest;
+        struct ph__bytes all; /* empty: not there */
+        struct ph__oip_specific {
+            struct ph__list versions; /* int64_t */
+        } specific;
+    } policy;
     struct ph__list inputs, outputs; /* struct ph__oip_config_tensor */
     struct ph__oip_batching {
         uint64_t max_queue_delay_us;

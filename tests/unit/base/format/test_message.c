@@ -329,7 +329,8 @@ static void faults_are_named(void **state)
         {"{\"word\":\"OTHER\"}", "'word': unknown word"},
         {"{\"numbers\":{}}", "'numbers': an array"},
         {"{\"pairs\":[]}", "'pairs': an object"},
-        {"{\"point\":{\"x\":\"1\"}}", "'x': a number"},
+        {"{\"point\":{\"x\":\"1.5\"}}", "'x': an integer"},
+        {"{\"point\":{\"x\":\"\"}}", "'x': an integer"},
         {"[]", "an object is expected"},
     };
     static const unsigned char other_type[] = {0x10 | 2, 0}, no_utf8[] = {0x2a, 1, 0xff};
@@ -343,6 +344,32 @@ static void faults_are_named(void **state)
         "field 2 has wire type 2");
     assert_fails(ph__message_from_protobuf(&sample_message, no_utf8, 3, &arena, &sample), PH_ERROR_DATA,
         "field 5 is not UTF-8");
+    ph__arena_fini(&arena);
+}
+
+static void integers_may_be_strings_of_digits(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"number\":\"-3\",\"count\":\"300\",\"numbers\":[\"9\",8]}";
+    struct ph__arena arena = {0};
+    struct sample sample;
+    assert_ok(ph__message_from_json(&sample_message, text, strlen(text), &arena, &sample));
+    assert_true(sample.number == -3 && sample.count == 300 && sample.numbers.count == 2);
+    assert_true(*(const int64_t *)sample.numbers.items == 9);
+    ph__arena_fini(&arena);
+}
+
+static void a_strict_message_names_the_key_that_it_does_not_have(void **state)
+{
+    (void)state;
+    static const struct ph__message strict = {
+        .name = "Point", .size = sizeof(struct point), PH_MESSAGE_FIELDS(point_fields), .is_strict = true};
+    static const char text[] = "{\"x\":1,\"z\\u0031\":{\"y\":2}}";
+    struct ph__arena arena = {0};
+    struct point point;
+    assert_ok(ph__message_from_json(&point_message, text, strlen(text), &arena, &point));
+    assert_fails(ph__message_from_json(&strict, text, strlen(text), &arena, &point), PH_ERROR_DATA,
+        "'z1': the key is not supported");
     ph__arena_fini(&arena);
 }
 
@@ -370,6 +397,8 @@ int main(void)
         cmocka_unit_test(long_nested_messages_get_long_lengths),
         cmocka_unit_test(every_cut_is_refused_or_reads_less),
         cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(integers_may_be_strings_of_digits),
+        cmocka_unit_test(a_strict_message_names_the_key_that_it_does_not_have),
         cmocka_unit_test(null_is_a_missing_key_and_zeros_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

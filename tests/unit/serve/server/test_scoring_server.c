@@ -420,6 +420,7 @@ static void tokens_say_who_may_do_what(void **state)
     expect("GET /v2/models/ads/ready", "", 200, "");
     expect("POST /v2/models/ads/infer", body, 401, "token");
     expect("GET /v2/models/ads", "", 401, "token");
+    expect("GET /", "", 404, "'/'");
     expect("POST /v2/repository/models/other/load", "", 401, "token");
     expect_with("Authorization: Bearer scoring-012345678X\r\n", "GET /v2/models/ads", "", 401, "token");
     expect_with("Authorization: Bearer scoring-01234567890\r\n", "GET /v2/models/ads", "", 401, "token");
@@ -432,6 +433,23 @@ static void tokens_say_who_may_do_what(void **state)
     expect_with(control, "POST /v2/repository/models/other/unload", "", 200, "");
     expect_with(scoring, "POST /v2/models/other/infer", body, 503, "not ready");
     expect_with(control, "POST /v2/models/ads/infer", body, 200, "\"probability\"");
+    stop();
+}
+
+static void a_load_may_bring_a_config(void **state)
+{
+    static const char path[] = "POST /v2/repository/models/ads/load";
+    (void)state;
+    options.control = PH_CONTROL_EXPLICIT;
+    start();
+    expect(path, "{\"parameters\":{\"config\":\"{\\\"max_batch_size\\\":7}\"}}", 200, "");
+    expect("GET /v2/models/ads/config", "", 200, "\"max_batch_size\":7,");
+    expect(path, "{\"parameters\":{\"config\":\"{\\\"parameters\\\":{}}\"}}", 400, "'parameters'");
+    expect(path, "{\"parameters\":{\"config\":7}}", 501, "'config'");
+    expect(path, "{\"parameters\":{\"file:1/model\":\"AAAA\"}}", 501, "'file:1/model'");
+    expect("GET /v2/models/ads/config", "", 200, "\"max_batch_size\":7,");
+    expect(path, "", 200, "");
+    expect("GET /v2/models/ads/config", "", 200, "\"max_batch_size\":64,");
     stop();
 }
 
@@ -576,6 +594,7 @@ int main(void)
         TEST(an_error_says_what_is_wrong),
         TEST(impossible_options_are_refused),
         TEST(tokens_say_who_may_do_what),
+        TEST(a_load_may_bring_a_config),
         TEST(metrics_count_what_is_done),
         TEST(a_server_that_stops_answers_what_is_in_flight),
         TEST(requests_that_last_too_long_are_cancelled_at_the_end),
