@@ -219,6 +219,25 @@ def check_metrics(address):
         assert sample in text, f"no {sample} in\n{text}"
 
 
+def check_trace(rest, grpc):
+    """Settings of all models, and of one; no value clears."""
+    def rates(model):
+        same = grpc.get_trace_settings(model, as_json=True)["settings"]["trace_rate"]["value"]
+        assert same == [rest.get_trace_settings(model)["trace_rate"]], same
+        return same[0]
+
+    for client in (rest, grpc):
+        client.update_trace_settings("click", {"trace_rate": "7", "trace_level": ["TIMESTAMPS"]})
+        client.update_trace_settings(settings={"trace_rate": "9"})
+        assert rates("click") == "7" and rates(None) == "9"
+        client.update_trace_settings("click", {"trace_rate": None})
+        assert rates("click") == "9"
+        client.update_trace_settings(settings={"trace_rate": None})
+        assert rates("click") == rates(None) == "1000"
+    fails("[404] the repository has no model 'nope'", rest.update_trace_settings, "nope", {"trace_rate": "7"})
+    fails("[StatusCode.NOT_FOUND] the repository has no model 'nope'", grpc.get_trace_settings, "nope")
+
+
 # ---- scores ----
 
 
@@ -464,6 +483,7 @@ def main(program):
         check_errors(rest, grpc, address, rows)
         check_statistics(rest, grpc, rows)
         check_metrics(metrics)
+        check_trace(rest, grpc)
         check_splits(rest, grpc, rows, wanted[1])
     check_control(program, repository, rows, wanted[2])
     shutil.rmtree(folder)

@@ -164,17 +164,19 @@ static enum ph__oip_code answer_statistics(struct ph_server *server, const struc
     return ph__oip_code_of(visit.status);
 }
 
-/* Changes the settings, if the request has any, and lists them. They are of all models. */
+/* Changes the settings, if the request has any, and lists them: of all models, or of the one it names. */
 static enum ph__oip_code answer_trace(struct ph_server *server, const struct ph__oip_request *request,
     struct ph__arena *arena, struct ph__oip_trace *answer)
 {
+    struct ph__list versions = {NULL, 0};
     enum ph__oip_code code = PH_OIP_OK;
-    if (request->settings.count > 0 && request->name.size > 0)
-        return ph__oip_fail(PH_OIP_UNSUPPORTED, "trace settings are of all models: set them without a model");
-    if (request->settings.count > 0)
-        code = ph__tracing_update(&server->tracing, &request->settings);
-    return code != PH_OIP_OK ? code
-                             : ph__oip_code_of(ph__tracing_list(&server->tracing, arena, &answer->settings));
+    if (request->name.size > 0)
+        code = ph__repository_versions(server->repository, request->name, arena, &versions);
+    if (code == PH_OIP_OK && request->settings.count > 0)
+        code = ph__tracing_update(&server->tracing, request->name, &request->settings);
+    if (code != PH_OIP_OK)
+        return code;
+    return ph__oip_code_of(ph__tracing_list(&server->tracing, request->name, arena, &answer->settings));
 }
 
 enum ph__oip_code ph__server_answer(struct ph_server *server, enum ph__oip_call call,

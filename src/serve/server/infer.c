@@ -197,7 +197,7 @@ enum ph__oip_code ph__infer_put(
                                                    : UINT32_MAX;
     infer->work.bytes = bytes;
     set_deadline(infer, timeout_ns);
-    infer->is_traced = ph__tracing_samples(&infer->server->tracing);
+    infer->is_traced = ph__tracing_samples(&infer->server->tracing, infer->served->model);
     code = prepare(infer);
     if (code == PH_OIP_OK)
         code = ph__queue_put(infer->served->queue, &infer->work);

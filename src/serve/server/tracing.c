@@ -1,24 +1,35 @@
 #include "serve/server/tracing.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/format/json.h"
 #include "base/format/message.h"
 #include "base/text/number.h"
 
-#define DEFAULT_RATE 1000
 #define CHROME_EVENTS ((size_t)1 << 16)
+
+static const struct {
+    const char *name;
+    int64_t least, otherwise;
+} table[] = {
+#define X(name, text, least, otherwise) {text, least, otherwise},
+    PH_TRACE_SETTINGS(X)
+#undef X
+};
 
 ph_status ph__tracing_init(
     struct ph__tracing *tracing, const char *file, const char *chrome_path, uint64_t rate)
 {
     const bool has_chrome = chrome_path != NULL && chrome_path[0] != '\0';
-    *tracing = (struct ph__tracing){.file = file != NULL ? file : "",
-        .chrome_path = chrome_path,
-        .rate = rate > 0 ? rate : DEFAULT_RATE,
-        .count = -1};
-    tracing->has_timestamps = has_chrome || tracing->file[0] != '\0';
+    *tracing = (struct ph__tracing){.file = file != NULL ? file : "", .chrome_path = chrome_path};
+    int64_t *values = tracing->all.values;
+    for (size_t i = 0; i < PH_NUM_TRACE_SETTINGS; i++)
+        values[i] = table[i].otherwise;
+    values[PH_TRACE_LEVEL] = has_chrome || tracing->file[0] != '\0';
+    if (rate > 0)
+        values[PH_TRACE_RATE] = (int64_t)rate;
     return has_chrome ? ph__trace_create(CHROME_EVENTS, &tracing->chrome) : PH_OK;
 }
 
@@ -39,20 +50,37 @@ ph_status ph__tracing_fini(struct ph__tracing *tracing)
         status = ph__trace_write(tracing->chrome, tracing->chrome_path);
     ph__trace_destroy(tracing->chrome);
     tracing->chrome = NULL;
+    for (struct ph__trace_settings *settings = tracing->models, *next; settings != NULL; settings = next) {
+        next = settings->next;
+        free(settings->model);
+        free(settings);
+    }
+    tracing->models = NULL;
     return status;
+}
+
+/* Returns a model's own settings, or those of all. */
+static struct ph__trace_settings *settings_of(struct ph__tracing *tracing, struct ph__bytes model)
+{
+    struct ph__trace_settings *settings = tracing->models;
+    while (settings != NULL && !ph__bytes_are(model, settings->model))
+        settings = settings->next;
+    return settings != NULL ? settings : &tracing->all;
 }
 
 /* ---- traces ---- */
 
-bool ph__tracing_samples(struct ph__tracing *tracing)
+bool ph__tracing_samples(struct ph__tracing *tracing, const char *model)
 {
-    if (!tracing->has_timestamps || tracing->count == 0 ||
+    struct ph__trace_settings *settings = settings_of(tracing, ph__bytes_of(model));
+    if (settings->values[PH_TRACE_LEVEL] == 0 || settings->values[PH_TRACE_COUNT] == 0 ||
         (tracing->file[0] == '\0' && tracing->chrome == NULL))
         return false;
-    return tracing->num_requests++ % tracing->rate == 0;
+    return settings->num_requests++ % (uint64_t)settings->values[PH_TRACE_RATE] == 0;
 }
 
-static void write_file(struct ph__tracing *tracing, const struct ph__request_trace *request)
+static void write_file(
+    struct ph__tracing *tracing, uint64_t log_frequency, const struct ph__request_trace *request)
 {
     const struct ph__work_times *work = &request->work;
     const struct {
@@ -88,7 +116,7 @@ static void write_file(struct ph__tracing *tracing, const struct ph__request_tra
             fprintf(tracing->output, "%s{\"name\":\"%s\",\"ns\":%" PRIu64 "}", num_written++ > 0 ? "," : "",
                 stamps[i].name, stamps[i].ns);
     fputs("]}", tracing->output);
-    if (tracing->log_frequency > 0 && tracing->num_traces % tracing->log_frequency == 0)
+    if (log_frequency > 0 && tracing->num_traces % log_frequency == 0)
         fflush(tracing->output);
 }
 
@@ -115,12 +143,13 @@ static void add_chrome(struct ph__tracing *tracing, const struct ph__request_tra
 
 void ph__tracing_add(struct ph__tracing *tracing, const struct ph__request_trace *request)
 {
+    int64_t *values = settings_of(tracing, ph__bytes_of(request->model))->values;
     tracing->num_traces++;
-    tracing->count -= tracing->count > 0;
+    values[PH_TRACE_COUNT] -= values[PH_TRACE_COUNT] > 0;
     if (tracing->chrome != NULL)
         add_chrome(tracing, request);
     if (tracing->file[0] != '\0')
-        write_file(tracing, request);
+        write_file(tracing, (uint64_t)values[PH_TRACE_FREQUENCY], request);
 }
 
 /* ---- settings ---- */
@@ -140,13 +169,13 @@ static enum ph__oip_code read_integer(struct ph__bytes key, struct ph__bytes tex
     return PH_OIP_OK;
 }
 
-static enum ph__oip_code read_levels(const struct ph__list *texts, bool *has_timestamps)
+static enum ph__oip_code read_levels(const struct ph__list *texts, int64_t *has_timestamps)
 {
     const struct ph__bytes *levels = texts->items;
-    *has_timestamps = false;
+    *has_timestamps = 0;
     for (size_t i = 0; i < texts->count; i++) {
         if (ph__bytes_are(levels[i], "TIMESTAMPS"))
-            *has_timestamps = true;
+            *has_timestamps = 1;
         else if (!ph__bytes_are(levels[i], "OFF"))
             return ph__oip_fail(PH_OIP_INVALID, "trace_level '%.*s' is not OFF or TIMESTAMPS",
                 (int)levels[i].size, levels[i].bytes);
@@ -154,48 +183,75 @@ static enum ph__oip_code read_levels(const struct ph__list *texts, bool *has_tim
     return PH_OIP_OK;
 }
 
-static enum ph__oip_code read_setting(struct ph__tracing *tracing, const struct ph__oip_setting *setting)
+/* above: what a setting without a value gets; NULL: its default. */
+static enum ph__oip_code read_setting(const char *file, const struct ph__oip_setting *setting,
+    const int64_t *above, struct ph__trace_settings *settings)
 {
     const struct ph__list *texts = &setting->value.texts;
     const struct ph__bytes *first = texts->items;
-    int64_t number = 0;
-    enum ph__oip_code code = PH_OIP_OK;
+    size_t i = 0;
     if (ph__bytes_are(setting->key, "trace_file")) {
-        if (texts->count > 0 && !ph__bytes_are(*first, tracing->file))
+        if (texts->count > 0 && !ph__bytes_are(*first, file))
             return ph__oip_fail(PH_OIP_INVALID, "trace_file can be set by the server's own config alone");
-    } else if (ph__bytes_are(setting->key, "trace_level")) {
-        code = read_levels(texts, &tracing->has_timestamps);
-    } else if (ph__bytes_are(setting->key, "trace_rate")) {
-        number = DEFAULT_RATE;
-        if (texts->count > 0)
-            code = read_integer(setting->key, *first, 1, &number);
-        tracing->rate = (uint64_t)number;
-    } else if (ph__bytes_are(setting->key, "trace_count")) {
-        number = -1;
-        if (texts->count > 0)
-            code = read_integer(setting->key, *first, -1, &number);
-        tracing->count = number;
-    } else if (ph__bytes_are(setting->key, "log_frequency")) {
-        if (texts->count > 0)
-            code = read_integer(setting->key, *first, 0, &number);
-        tracing->log_frequency = (uint64_t)number;
-    } else {
-        code = ph__oip_fail(PH_OIP_INVALID, "the server has no trace setting '%.*s'", (int)setting->key.size,
-            setting->key.bytes);
+        return PH_OIP_OK;
     }
-    return code;
+    while (i < PH_NUM_TRACE_SETTINGS && !ph__bytes_are(setting->key, table[i].name))
+        i++;
+    if (i == PH_NUM_TRACE_SETTINGS)
+        return ph__oip_fail(PH_OIP_INVALID, "the server has no trace setting '%.*s'", (int)setting->key.size,
+            setting->key.bytes);
+    settings->is_own[i] = texts->count > 0;
+    settings->values[i] = above != NULL ? above[i] : table[i].otherwise;
+    if (texts->count == 0)
+        return PH_OIP_OK;
+    return i == PH_TRACE_LEVEL ? read_levels(texts, &settings->values[i])
+                               : read_integer(setting->key, *first, table[i].least, &settings->values[i]);
 }
 
-enum ph__oip_code ph__tracing_update(struct ph__tracing *tracing, const struct ph__list *settings)
+/* Makes settings of a model that has none: those of all. */
+static struct ph__trace_settings *add_model(struct ph__tracing *tracing, struct ph__bytes model)
 {
-    struct ph__tracing changed = *tracing;
+    struct ph__trace_settings *settings = malloc(sizeof *settings);
+    if (settings == NULL)
+        return NULL;
+    *settings = tracing->all;
+    memset(settings->is_own, 0, sizeof settings->is_own);
+    settings->model = strndup(model.bytes, model.size);
+    settings->next = tracing->models;
+    if (settings->model == NULL) {
+        free(settings);
+        return NULL;
+    }
+    tracing->models = settings;
+    return settings;
+}
+
+/* Gives models the settings of all that are not their own. */
+static void follow_all(struct ph__tracing *tracing)
+{
+    for (struct ph__trace_settings *model = tracing->models; model != NULL; model = model->next)
+        for (size_t i = 0; i < PH_NUM_TRACE_SETTINGS; i++)
+            if (!model->is_own[i])
+                model->values[i] = tracing->all.values[i];
+}
+
+enum ph__oip_code ph__tracing_update(
+    struct ph__tracing *tracing, struct ph__bytes model, const struct ph__list *settings)
+{
+    struct ph__trace_settings *to = settings_of(tracing, model);
     const struct ph__oip_setting *items = settings->items;
-    enum ph__oip_code code = PH_OIP_OK;
-    for (size_t i = 0; i < settings->count && code == PH_OIP_OK; i++)
-        code = read_setting(&changed, &items[i]);
-    if (code != PH_OIP_OK)
-        return code;
-    *tracing = changed;
+    if (model.size > 0 && to == &tracing->all && (to = add_model(tracing, model)) == NULL)
+        return ph__oip_fail(PH_OIP_UNAVAILABLE, "out of memory");
+    const int64_t *above = model.size > 0 ? tracing->all.values : NULL;
+    struct ph__trace_settings changed = *to;
+    for (size_t i = 0; i < settings->count; i++) {
+        const enum ph__oip_code code = read_setting(tracing->file, &items[i], above, &changed);
+        if (code != PH_OIP_OK)
+            return code;
+    }
+    *to = changed;
+    if (model.size == 0)
+        follow_all(tracing);
     return PH_OIP_OK;
 }
 
@@ -212,16 +268,16 @@ static ph_status add_setting(
     return PH_OK;
 }
 
-ph_status ph__tracing_list(
-    const struct ph__tracing *tracing, struct ph__arena *arena, struct ph__list *settings_out)
+ph_status ph__tracing_list(struct ph__tracing *tracing, struct ph__bytes model, struct ph__arena *arena,
+    struct ph__list *settings_out)
 {
+    const int64_t *values = settings_of(tracing, model)->values;
     *settings_out = (struct ph__list){NULL, 0};
     PH_TRY(add_setting(settings_out, "trace_file", tracing->file, arena));
-    PH_TRY(add_setting(settings_out, "trace_level", tracing->has_timestamps ? "TIMESTAMPS" : "OFF", arena));
-    PH_TRY(
-        add_setting(settings_out, "trace_rate", ph__arena_printf(arena, "%" PRIu64, tracing->rate), arena));
-    PH_TRY(
-        add_setting(settings_out, "trace_count", ph__arena_printf(arena, "%" PRId64, tracing->count), arena));
-    return add_setting(
-        settings_out, "log_frequency", ph__arena_printf(arena, "%" PRIu64, tracing->log_frequency), arena);
+    PH_TRY(add_setting(
+        settings_out, table[PH_TRACE_LEVEL].name, values[PH_TRACE_LEVEL] != 0 ? "TIMESTAMPS" : "OFF", arena));
+    for (size_t i = PH_TRACE_LEVEL + 1; i < PH_NUM_TRACE_SETTINGS; i++)
+        PH_TRY(
+            add_setting(settings_out, table[i].name, ph__arena_printf(arena, "%" PRId64, values[i]), arena));
+    return PH_OK;
 }

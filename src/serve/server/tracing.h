@@ -11,13 +11,32 @@
 #include "serve/queue/queue.h"
 #include "serve/wire/oip_calls.h"
 
+/* X(NAME, name on the wire, least value, default) */
+#define PH_TRACE_SETTINGS(X)                                                               \
+    X(LEVEL, "trace_level", 0, 0)       /* 1: TIMESTAMPS; 0: OFF, nothing is traced */     \
+    X(RATE, "trace_rate", 1, 1000)      /* one of so many requests */                      \
+    X(COUNT, "trace_count", -1, -1)     /* traces that are still to be made; -1: no end */ \
+    X(FREQUENCY, "log_frequency", 0, 0) /* traces between two flushes; 0: at the end alone */
+
+enum ph__trace_setting {
+#define X(name, text, least, otherwise) PH_TRACE_##name,
+    PH_TRACE_SETTINGS(X)
+#undef X
+        PH_NUM_TRACE_SETTINGS
+};
+
+struct ph__trace_settings {
+    int64_t values[PH_NUM_TRACE_SETTINGS];
+    bool is_own[PH_NUM_TRACE_SETTINGS]; /* of a model: others follow those of all models */
+    uint64_t num_requests;
+    char *model; /* NULL: all models but those that have settings */
+    struct ph__trace_settings *next;
+};
+
 struct ph__tracing {
-    const char *file;       /* "": the Chrome trace alone */
-    bool has_timestamps;    /* trace_level has TIMESTAMPS; otherwise nothing is traced */
-    uint64_t rate;          /* one of so many requests */
-    int64_t count;          /* traces that are still to be made; -1: no end */
-    uint64_t log_frequency; /* traces between two flushes; 0: at the end alone */
-    uint64_t num_requests, num_traces;
+    const char *file; /* "": the Chrome trace alone */
+    struct ph__trace_settings all, *models;
+    uint64_t num_traces;
     FILE *output;             /* NULL: not open */
     struct ph__trace *chrome; /* NULL: none */
     const char *chrome_path;
@@ -38,15 +57,17 @@ ph_status ph__tracing_init(
     struct ph__tracing *tracing, const char *file, const char *chrome_path, uint64_t rate);
 ph_status ph__tracing_fini(struct ph__tracing *tracing);
 
-/* Tells whether the request that begins is traced. */
-bool ph__tracing_samples(struct ph__tracing *tracing);
+/* Tells whether the request to a model that begins is traced. */
+bool ph__tracing_samples(struct ph__tracing *tracing, const char *model);
 void ph__tracing_add(struct ph__tracing *tracing, const struct ph__request_trace *request);
 
-/* Changes settings, all or none: struct ph__oip_setting. A setting without a value gets its default. INVALID
- * names what is wrong. A client may not name the file, which the server would write. */
-enum ph__oip_code ph__tracing_update(struct ph__tracing *tracing, const struct ph__list *settings);
-/* Lists the settings, in the arena. */
-ph_status ph__tracing_list(
-    const struct ph__tracing *tracing, struct ph__arena *arena, struct ph__list *settings_out);
+/* Changes settings of a model, which exists, or of all (""), all or none: struct ph__oip_setting. A setting
+ * without a value gets its default, or a model's that of all. INVALID names what is wrong. A client may not
+ * name the file, which the server would write. */
+enum ph__oip_code ph__tracing_update(
+    struct ph__tracing *tracing, struct ph__bytes model, const struct ph__list *settings);
+/* Lists the settings of a model, or of all, in the arena. */
+ph_status ph__tracing_list(struct ph__tracing *tracing, struct ph__bytes model, struct ph__arena *arena,
+    struct ph__list *settings_out);
 
 #endif
