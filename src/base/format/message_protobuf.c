@@ -170,7 +170,8 @@ ph_status ph__message_from_protobuf(
     const struct ph__message *message, const void *bytes, size_t size, struct ph__arena *arena, void *to)
 {
     struct reader reader = {bytes, bytes, arena, false};
-    reader.end += size;
+    if (size > 0) /* bytes may be NULL otherwise */
+        reader.end += size;
     memset(to, 0, message->size);
     return read_message(message, &reader, to);
 }
