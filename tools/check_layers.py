@@ -17,7 +17,7 @@ from rooms import ALLOWED, CROWDED, INCLUDE, MAX_FILES, PUBLIC_ROOM, SUB_ROOMS, 
 WRAPPED = [  # library, its headers, the files that may include them
     ("OpenMP", r"omp\.h", r"src/base/thread/parallel_openmp\.c"),
     ("libyaml", r"yaml\.h", r"src/base/format/yaml\w*\.c"),
-    ("jansson", r"jansson\w*\.h", r"src/base/format/json\.c"),
+    ("jansson", r"jansson\w*\.h", r"src/base/format/json(_parse)?\.c"),
     ("zlib", r"zlib\.h", r"src/base/file/((de)?compress|compress_memory)\.c|tests/unit/base/file/test_stream\w*\.c"),
     ("zstd", r"zstd\w*\.h", r"src/base/file/((de)?compress|compress_memory)\.c|tests/unit/base/file/test_stream\w*\.c"),
     ("OpenSSL", r"openssl/.*", r"src/base/sum/(digest|gmac)\.c"),
@@ -31,7 +31,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("SimGrid", r"(simgrid/.*|smpi/.*|xbt/.*)", r"src/sim/\w*simgrid\w*\.c"),
     ("CUDA", r"(cuda\w*|cublas\w*|nccl\w*)\.h", r"src/kernel/cuda/.*"),
 ]
-WRAPPED_BY_SEVERAL = {"CUDA", "OpenSSL", "nghttp2", "zlib", "zstd"}  # a folder, or a file for each direction or algorithm
+WRAPPED_BY_SEVERAL = {"CUDA", "OpenSSL", "jansson", "nghttp2", "zlib", "zstd"}  # a folder, or a file for each direction or algorithm
 
 
 def sources(root):

@@ -310,24 +310,6 @@ done:
 
 /* ---- reading ---- */
 
-ph_status ph__json_load(const char *text, size_t size, const char *where, ph_status error_status,
-    size_t *end_out, struct ph__json **json_out)
-{
-    json_error_t error;
-    const size_t flags = JSON_REJECT_DUPLICATES | (end_out != NULL ? JSON_DISABLE_EOF_CHECK : 0);
-    json_t *json = json_loadb(text, size, flags, &error);
-    if (json != NULL) {
-        if (end_out != NULL)
-            *end_out = (size_t)error.position; /* an int: where the document ends in a longer text */
-        *json_out = checked(json);
-        return PH_OK;
-    }
-    /* without memory, jansson mostly gives no error text */
-    if (json_error_code(&error) == json_error_out_of_memory || error.text[0] == '\0')
-        return ph__out_of_memory("%s: a JSON document", where);
-    return ph_fail(error_status, "%s:%d: not valid JSON: %s", where, error.line, error.text);
-}
-
 static const struct ph__json *as_ph(const json_t *json)
 {
     return (const struct ph__json *)(const void *)json;

@@ -1,4 +1,4 @@
-/* JSON, read and written. Wraps jansson, so that its header stays in json.c.
+/* JSON, read and written. Wraps jansson, whose header only json.c and json_parse.c include.
  * A node is borrowed from its document until ph__json_destroy. One thread at a time per document. */
 #ifndef PH_BASE_JSON_H
 #define PH_BASE_JSON_H
@@ -35,22 +35,16 @@ ph_status ph__json_text(const struct ph__json *json, int indent, char **text_out
 ph_status ph__json_write(const struct ph__json *json, const char *path); /* atomic, indented */
 
 /* Reading. `where` names the source in errors; `error_status` is the error of a malformed text. Duplicate
- * keys are errors. A document for which memory ran out is never read as another one: the error is
- * PH_ERROR_MEMORY, or error_status where the parser does not say. A missing key gives NULL; a value of
- * another type gives the fallback. */
+ * keys, U+0000, integers beyond int64 and containers more than 64 deep are errors. A missing key gives NULL;
+ * a value of another type gives the fallback. */
 ph_status ph__json_parse(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out);
 /* Reads the document of a file of at most max_bytes; an unreadable file gives error_status, too. */
 ph_status ph__json_read(
     const char *path, ph_status error_status, uint64_t max_bytes, struct ph__json **json_out);
-/* Parses the document that the text begins with; ignores the rest of the text. */
+/* Parses the document that the text begins with; ignores the rest of the text, which must be UTF-8. */
 ph_status ph__json_parse_start(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out);
-/* Parses the document with jansson alone: without memory, jansson may lose part of the document unnoticed,
- * which json_parse.c checks for. With end_out, parses only the document at the start of the text and sets
- * *end_out to its end. */
-ph_status ph__json_load(const char *text, size_t size, const char *where, ph_status error_status,
-    size_t *end_out, struct ph__json **json_out);
 const struct ph__json *ph__json_get(const struct ph__json *object, const char *key);
 const struct ph__json *ph__json_at(const struct ph__json *array, size_t index);
 size_t ph__json_size(const struct ph__json *json); /* members or items; 0 for anything else */

@@ -1,181 +1,136 @@
-/* Parses JSON, then reads the text once more along the document and compares the two.
- *
- * jansson gathers the bytes of a string or number in a buffer. Without memory to grow the buffer, jansson
- * (2.14) drops bytes and reports no error. A vocabulary is one long string, which would come back as
- * another one. The second reading knows that the text is a JSON object or array and does not check the
- * grammar again. */
-#include "base/file/file.h"
-#include "base/format/json.h"
-#include "base/memory/memory.h"
-
+/* Parses JSON: json_scan.h reads the values, and jansson keeps them. jansson's own parser (2.14) may lose
+ * part of a document unnoticed when memory runs out. */
 #include <locale.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct reader {
-    const char *at, *end;
-};
+#include <jansson.h>
 
-/* ---- strings ---- */
+#include "base/file/file.h"
+#include "base/format/json.h"
+#include "base/format/json_scan.h"
+#include "base/memory/memory.h"
 
-/* Reads four hexadecimal digits. */
-static uint32_t read_code(struct reader *reader)
+static json_t *read_value(struct ph__json_scan *scan);
+
+static json_t *read_text(struct ph__json_scan *scan)
 {
-    uint32_t code = 0;
-    for (size_t i = 0; i < 4 && reader->at < reader->end; i++, reader->at++) {
-        const char digit = *reader->at;
-        code = code * 16 + (uint32_t)(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
-    }
-    return code;
+    const struct ph__bytes text = ph__json_scan_string(scan);
+    if (text.size == 0)
+        return json_string("");
+    if (memchr(text.bytes, '\0', text.size) != NULL)
+        ph__json_scan_fail(scan, "a string holds U+0000");
+    return json_stringn_nocheck(text.bytes, text.size);
 }
 
-static size_t write_utf8(uint32_t code, unsigned char bytes[4])
+/* Reads a number exactly, with a decimal point in any locale. */
+static json_t *read_real(struct ph__json_scan *scan)
 {
-    if (code < 0x80) {
-        bytes[0] = (unsigned char)code;
-        return 1;
-    }
-    const size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    for (size_t i = size - 1; i > 0; i--, code >>= 6)
-        bytes[i] = (unsigned char)(0x80 | (code & 0x3f));
-    bytes[0] = (unsigned char)((0xf00u >> size) | code);
-    return size;
-}
-
-/* Decodes an escape whose backslash has been read, into UTF-8; a code above U+FFFF is two escapes. Returns
- * the bytes. */
-static size_t read_escape(struct reader *reader, unsigned char bytes[4])
-{
-    static const char letters[] = "bfnrt", meanings[] = "\b\f\n\r\t";
-    const char letter = *reader->at++;
-    const char *found = strchr(letters, letter);
-    if (letter != 'u') {
-        bytes[0] = (unsigned char)(found != NULL ? meanings[found - letters] : letter);
-        return 1;
-    }
-    uint32_t code = read_code(reader);
-    if (code >= 0xd800 && code < 0xdc00) {
-        reader->at += 2; /* the \u of the second escape */
-        code = 0x10000 + ((code - 0xd800) << 10) + (read_code(reader) - 0xdc00);
-    }
-    return write_utf8(code, bytes);
-}
-
-static bool is_string(struct reader *reader, const char *value)
-{
-    const char *end = value + strlen(value);
-    reader->at++; /* the quotation mark */
-    while (reader->at < reader->end && *reader->at != '"') {
-        unsigned char bytes[4] = {(unsigned char)*reader->at};
-        size_t size = 1;
-        if (*reader->at++ == '\\')
-            size = read_escape(reader, bytes);
-        if ((size_t)(end - value) < size || memcmp(value, bytes, size) != 0)
-            return false;
-        value += size;
-    }
-    reader->at++;
-    return value == end;
-}
-
-/* ---- numbers and words ---- */
-
-/* Reads a number with a decimal point, whatever the locale's is. */
-static double real_at(const char *text)
-{
+    const struct ph__bytes text = ph__json_scan_skip(scan);
+    if (scan->at == scan->end) /* strtod would read on */
+        ph__json_scan_fail(scan, "the text ends within its value");
+    if (scan->fault != NULL)
+        return NULL;
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    const double number = strtod_l(text, NULL, plain);
+    const double number = strtod_l(text.bytes, NULL, plain);
     freelocale(plain);
-    return number;
+    if (!isfinite(number))
+        ph__json_scan_fail(scan, "a number within the range of double is expected");
+    return json_real(number);
 }
 
-/* Compares a number or word. A number ends before a bracket, comma or blank. The document's type already
- * tells true, false and null. */
-static bool is_scalar(struct reader *reader, const struct ph__json *json)
+static void add_member(struct ph__json_scan *scan, json_t *object, struct ph__bytes key)
 {
-    const char *text = reader->at;
-    while (reader->at < reader->end && strchr(",]} \t\r\n", *reader->at) == NULL)
-        reader->at++;
-    if (ph__json_is_integer(json))
-        return ph__json_as_integer(json, 0) == strtoll(text, NULL, 10);
-    const double number = ph__json_as_number(json, (double)NAN);
-    return isnan(number) || number == real_at(text);
+    char *name = ph__arena_alloc(scan->arena, key.size + 1);
+    if (name != NULL && key.size > 0)
+        memcpy(name, key.bytes, key.size);
+    if (name != NULL && (strlen(name) < key.size || json_object_get(object, name) != NULL))
+        ph__json_scan_fail(scan, "a key holds U+0000, or is there twice");
+    if (json_object_set_new_nocheck(object, name, read_value(scan)) != 0)
+        ph__json_scan_fail(scan, ph__json_no_memory);
 }
 
-/* ---- documents ---- */
-
-static bool is_value(struct reader *reader, const struct ph__json *json);
-
-/* Skips what stands between values: blanks, commas, colons, and the brackets that end a list. */
-static void skip_to_value(struct reader *reader)
+static json_t *read_container(struct ph__json_scan *scan)
 {
-    while (reader->at < reader->end && strchr(" \t\r\n,:]}", *reader->at) != NULL)
-        reader->at++;
+    struct ph__bytes key;
+    const bool is_object = ph__json_scan_type(scan) == PH_JSON_TYPE_OBJECT;
+    json_t *container = is_object ? json_object() : json_array();
+    ph__json_scan_begin(scan);
+    while (ph__json_scan_next(scan, &key))
+        if (is_object)
+            add_member(scan, container, key);
+        else if (json_array_append_new(container, read_value(scan)) != 0)
+            ph__json_scan_fail(scan, ph__json_no_memory);
+    return container;
 }
 
-static bool is_array(struct reader *reader, const struct ph__json *json)
+/* Returns NULL without memory, or after a fault. */
+static json_t *read_value(struct ph__json_scan *scan)
 {
-    bool is_same = true;
-    reader->at++;
-    for (size_t i = 0; i < ph__json_size(json) && is_same; i++)
-        is_same = is_value(reader, ph__json_at(json, i));
-    return is_same;
-}
-
-/* Compares an object; its members keep the order of the text. */
-static bool is_object(struct reader *reader, const struct ph__json *json)
-{
-    struct ph__json_member member = {0};
-    bool is_same = true;
-    reader->at++;
-    while (is_same && ph__json_next_member(json, &member)) {
-        skip_to_value(reader);
-        is_same = is_string(reader, member.key) && is_value(reader, member.value);
+    switch (ph__json_scan_type(scan)) {
+    case PH_JSON_TYPE_OBJECT:
+    case PH_JSON_TYPE_ARRAY:
+        return read_container(scan);
+    case PH_JSON_TYPE_STRING:
+        return read_text(scan);
+    case PH_JSON_TYPE_INTEGER:
+        return json_integer(ph__json_scan_integer(scan));
+    case PH_JSON_TYPE_REAL:
+        return read_real(scan);
+    case PH_JSON_TYPE_BOOL:
+        return json_boolean(ph__json_scan_bool(scan));
+    case PH_JSON_TYPE_NULL:
+        ph__json_scan_null(scan);
+        return json_null();
+    case PH_JSON_TYPE_NONE:
+        break;
     }
-    return is_same;
+    ph__json_scan_fail(scan, "a value is expected");
+    return NULL;
 }
 
-static bool is_value(struct reader *reader, const struct ph__json *json)
+static size_t line_of(const struct ph__json_scan *scan)
 {
-    skip_to_value(reader);
-    if (ph__json_is_object(json))
-        return is_object(reader, json);
-    if (ph__json_is_array(json))
-        return is_array(reader, json);
-    const char *text = ph__json_as_text(json, NULL);
-    return text != NULL ? is_string(reader, text) : is_scalar(reader, json);
+    size_t line = 1;
+    for (const char *at = scan->start; at < scan->at; at++)
+        line += *at == '\n';
+    return line;
 }
 
-/* Tells whether the document equals the text from which it was read without an error. False: memory ran out,
- * and the document has lost something. */
-static bool is_text(const struct ph__json *json, const char *text, size_t size)
-{
-    struct reader reader = {text, text + size};
-    return is_value(&reader, json);
-}
-
-/* ---- parsing ---- */
-
+/* Reads the object or array of the text; is_start: whatever stands behind it. */
 static ph_status parse(const char *text, size_t size, bool is_start, const char *where,
     ph_status error_status, struct ph__json **json_out)
 {
-    struct ph__json *json = NULL;
-    size_t end = size;
-    PH_TRY(ph__json_load(text, size, where, error_status, is_start ? &end : NULL, &json));
-    if (!is_text(json, text, end)) {
-        ph__json_destroy(json);
-        return ph__out_of_memory("%s: a JSON document", where);
-    }
-    *json_out = json;
-    return PH_OK;
+    struct ph__arena arena = {0};
+    struct ph__json_scan scan;
+    ph__json_scan_init(&scan, text, size, &arena);
+    json_t *json = read_container(&scan);
+    if (json == NULL)
+        ph__json_scan_fail(&scan, ph__json_no_memory);
+    ph_status status = is_start && scan.fault == NULL ? PH_OK : ph__json_scan_finish(&scan);
+    if (status == PH_OK)
+        *json_out = (struct ph__json *)(void *)json;
+    else
+        json_decref(json);
+    if (status == PH_ERROR_MEMORY)
+        status = ph__out_of_memory("%s: a JSON document", where);
+    else if (status != PH_OK)
+        status = ph_fail(error_status, "%s:%zu: not valid JSON: %s", where, line_of(&scan), scan.fault);
+    ph__arena_fini(&arena);
+    return status;
 }
 
 ph_status ph__json_parse(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out)
 {
     return parse(text, size, false, where, error_status, json_out);
+}
+
+ph_status ph__json_parse_start(
+    const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out)
+{
+    return parse(text, size, true, where, error_status, json_out);
 }
 
 ph_status ph__json_read(
@@ -191,10 +146,4 @@ ph_status ph__json_read(
         status = ph__json_parse(text, size, path, error_status, json_out);
     ph__arena_fini(&arena);
     return status;
-}
-
-ph_status ph__json_parse_start(
-    const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out)
-{
-    return parse(text, size, true, where, error_status, json_out);
 }

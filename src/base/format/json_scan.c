@@ -3,15 +3,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/text/number.h"
 #include "base/text/utf8.h"
 
 #define MAX_DEPTH 64
 
+const char ph__json_no_memory[] = "out of memory";
+
 void ph__json_scan_init(struct ph__json_scan *scan, const char *text, size_t size, struct ph__arena *arena)
 {
-    *scan = (struct ph__json_scan){.start = text, .at = text, .end = text + size, .arena = arena};
-    if (size > 0 && !ph__utf8_is_valid(text, size))
+    *scan = (struct ph__json_scan){.start = text, .at = text, .end = text, .arena = arena};
+    if (size == 0) /* text may be NULL */
+        return;
+    scan->end += size;
+    if (!ph__utf8_is_valid(text, size))
         ph__json_scan_fail(scan, "the text is not UTF-8");
 }
 
@@ -44,6 +50,8 @@ ph_status ph__json_scan_finish(struct ph__json_scan *scan)
         ph__json_scan_fail(scan, "the text goes on behind its value");
     if (scan->fault == NULL)
         return PH_OK;
+    if (scan->fault == ph__json_no_memory)
+        return ph__out_of_memory("values of JSON");
     const size_t byte = (size_t)(scan->at - scan->start);
     if (scan->fault_field == NULL)
         return ph_fail(PH_ERROR_DATA, "JSON, byte %zu: %s", byte, scan->fault);
@@ -241,7 +249,7 @@ static struct ph__bytes unescape(struct ph__json_scan *scan, const char *at, con
     char *text = ph__arena_alloc(scan->arena, (size_t)(end - at));
     size_t size = 0;
     if (text == NULL)
-        ph__json_scan_fail(scan, "out of memory");
+        ph__json_scan_fail(scan, ph__json_no_memory);
     while (at < end && scan->fault == NULL) {
         if (*at != '\\') {
             text[size++] = *at++;

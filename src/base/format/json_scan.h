@@ -1,5 +1,5 @@
 /* Reads JSON (RFC 8259) value by value, without a tree: for requests, of which a server reads many thousands
- * a second. json.h is for documents.
+ * a second, and for the documents of json.h.
  *
  *     ph__json_scan_begin(&scan);
  *     while (ph__json_scan_next(&scan, &key))          the next member, or item, of the container
@@ -62,8 +62,9 @@ void ph__json_scan_null(struct ph__json_scan *scan);
 /* Skips a value of any type, and returns its text. */
 struct ph__bytes ph__json_scan_skip(struct ph__json_scan *scan);
 
-/* Makes the scan fail; `fault` is static. */
+/* Makes the scan fail; `fault` is static. The first fault stays. */
 void ph__json_scan_fail(struct ph__json_scan *scan, const char *fault);
+extern const char ph__json_no_memory[]; /* the fault that finish reports as PH_ERROR_MEMORY */
 
 /* Reports a fault, or a text that goes on behind its value: PH_ERROR_DATA with the offset in bytes. */
 ph_status ph__json_scan_finish(struct ph__json_scan *scan);

@@ -85,7 +85,7 @@ static void *add_item(const struct ph__field *field, struct ph__json_scan *scan,
 {
     void *item = ph__list_add(member, ph__field_item_bytes(field), scan->arena);
     if (item == NULL)
-        ph__json_scan_fail(scan, "out of memory");
+        ph__json_scan_fail(scan, ph__json_no_memory);
     return item;
 }
 

@@ -102,7 +102,8 @@ static void malformed_text_is_refused_with_its_line(void **state)
 {
     (void)state;
     static const char *const texts[] = {"", "{", "{\"a\": 1,\n \"a\": 2}", "{\"a\": 1} x", "[1,]", "\"text\"",
-        "{\"a\": 1e999}", "{\"a\": 99999999999999999999}", "{\"\\u0000\": 1}", "{\"a\": \"\xff\"}"};
+        "{\"a\": 1e999}", "{\"a\": 99999999999999999999}", "{\"\\u0000\": 1}", "{\"a\": \"b\\u0000\"}",
+        "{\"a\": \"\xff\"}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct ph__json *json = NULL;
         assert_fails(ph__json_parse(texts[i], strlen(texts[i]), "a.json", PH_ERROR_CHECKPOINT, &json),

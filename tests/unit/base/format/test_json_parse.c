@@ -6,14 +6,13 @@
 #include "support/count_allocations.h"
 #include "support/test_support.h"
 
-/* Strings and numbers that outgrow the parser's buffer in turn, with each kind of escape where it does. */
+/* Values of every type, and strings with each kind of escape. */
 static const char *const documents[] = {
     "{\"words\": \"0123456789abcde\\nfghijklmnopqrstu\\nvwxyz0123456789abcdefghijklmnopqrst\\nuvwxyz\"}",
     ("{\"words\": \"0123456789abcd\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20ac\\uD83d\\ude00 "
      "\xc3\xa9\xe2\x82\xac\"}"),
     "{\"a_key_that_is_longer_than_the_buffer\" : [true, false, null, {}, []], \"b\": {\"c\": \"\"}}",
-    "[ -1234567890123456, 1.2345678901234567e-10, 9223372036854775807,0.1 ,1E5, -0.0, 0]",
-    "[0.00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000125]"};
+    "[ -1234567890123456, 1.2345678901234567e-10, 9223372036854775807,0.1 ,1E5, -0.0, 0]"};
 
 static char *text_of(const char *document)
 {
@@ -35,6 +34,7 @@ static bool parse_with_failure(const char *document, int number, const char *wan
     fail_allocation(0);
     if (status != PH_OK) {
         assert_true(has_failed);
+        assert_int_equal(status, PH_ERROR_MEMORY);
         assert_null(json);
         return false;
     }
