@@ -1,14 +1,12 @@
 /* What a client sends over loopback behind HTTP/2's preface: the server answers with frames of HTTP/2, ends
  * every call, and serves the next client. */
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/server/grpc_server.h"
+#include "support/fuzz_client.h"
 #include "support/fuzz_support.h"
 
 enum { MAX_ANSWER = 1 << 16, MAX_MESSAGE = 1 << 16, MAX_TURNS = 10000 };
@@ -61,21 +59,6 @@ static struct ph__grpc_server *start_server(void)
     return server;
 }
 
-/* Its close resets the connection, so that no port stays taken for a while. */
-static int connect_client(const struct ph__grpc_server *server)
-{
-    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-    const int no_delay = 1;
-    const int port = atoi(strrchr(ph__grpc_server_address(server), ':') + 1);
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    fuzz_require(connect(client, (const struct sockaddr *)&to, sizeof to) == 0);
-    fuzz_require(setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0);
-    fuzz_require(setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof no_delay) == 0);
-    return client;
-}
-
 /* Lets the server run while it has anything to do, the first time for up to first_ms; what comes is put
  * behind the first `used` bytes, and what there is no room for is dropped. */
 static size_t run_server(struct ph__grpc_server *server, int client, char *answer, size_t used, int first_ms)
@@ -103,7 +86,7 @@ static size_t deliver(
 static void talk(struct ph__grpc_server *server, const char *bytes, size_t size, const char *part,
     size_t part_size, char *answer)
 {
-    const int client = connect_client(server);
+    const int client = fuzz_connect(ph__grpc_server_address(server));
     size_t used = deliver(server, client, preface, sizeof preface - 1, answer, 0);
     used = deliver(server, client, bytes, size / 2, answer, used);
     used = deliver(server, client, bytes + size / 2, size - size / 2, answer, used);

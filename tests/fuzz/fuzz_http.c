@@ -1,16 +1,15 @@
 /* What an HTTP client sends over loopback: an answer is one of HTTP, what is given with 200 is a whole page
- * that was written, and the server runs on. */
-#include <netinet/in.h>
+ * that was written, every exchange ends, and the server runs on. */
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/server/http_server.h"
+#include "support/fuzz_client.h"
 #include "support/fuzz_support.h"
 
-enum { MAX_ANSWER = 1 << 20 };
+enum { MAX_ANSWER = 1 << 20, MAX_BODY = 256, MAX_TURNS = 10000 };
 
 static unsigned num_pages_written;
 
@@ -23,25 +22,54 @@ static ph_status write_page(void *context, struct ph__writer *writer)
 
 static const struct ph__http_page page = {.path = "/p", .content_type = "text/plain", .write = write_page};
 
+/* ---- exchanges: any path but the page's; /later is answered when all bytes have been sent ---- */
+
+static size_t num_begun, num_ended;
+static struct ph__http_exchange *waiting;
+
+static void give(struct ph__http_exchange *exchange, unsigned status)
+{
+    const struct ph__http_answer answer = {
+        .status = status, .headers = {{"Content-Type", "text/plain"}}, .body = ph__bytes_of("fine\n")};
+    num_pages_written += status == 200;
+    ph__http_answer(exchange, &answer);
+}
+
+static void begun(void *context, struct ph__http_exchange *exchange, uint64_t body_bytes)
+{
+    (void)context;
+    num_begun++;
+    if (body_bytes > MAX_BODY && body_bytes != UINT64_MAX)
+        give(exchange, 413);
+}
+
+static void handle(void *context, struct ph__http_exchange *exchange, struct ph__bytes body)
+{
+    (void)context;
+    fuzz_require(body.size <= MAX_BODY);
+    if (waiting == NULL && strcmp(ph__http_exchange_path(exchange), "/later") == 0)
+        waiting = exchange;
+    else
+        give(exchange, 200);
+}
+
+static void ended(void *context, struct ph__http_exchange *exchange, bool was_cancelled)
+{
+    (void)context, (void)was_cancelled;
+    num_ended++;
+    if (waiting == exchange)
+        waiting = NULL;
+}
+
+static const struct ph__http_handler handler = {begun, handle, ended, NULL};
+
 static struct ph__http_server *start_server(void)
 {
     struct ph__http_server *server = NULL;
-    const struct ph__http_options options = {.pages = &page, .num_pages = 1};
+    const struct ph__http_options options = {
+        .pages = &page, .num_pages = 1, .handler = &handler, .max_body_bytes = MAX_BODY};
     fuzz_require(ph__http_server_create(&options, &server) == PH_OK);
     return server;
-}
-
-/* Its close resets the connection, so that no port stays taken for a while. */
-static int connect_client(const struct ph__http_server *server)
-{
-    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-    const int port = atoi(strrchr(ph__http_server_address(server), ':') + 1);
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    fuzz_require(connect(client, (const struct sockaddr *)&to, sizeof to) == 0);
-    fuzz_require(setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0);
-    return client;
 }
 
 /* Lets the server run while it has anything to do; what comes is put behind the first `used` bytes. */
@@ -76,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (server == NULL)
         server = start_server();
     num_pages_written = 0;
-    const int client = connect_client(server);
+    const int client = fuzz_connect(ph__http_server_address(server));
     size_t used = run_server(server, client, answer, 0);
     for (size_t half = 0; half < 2; half++) {
         const size_t start = half * (size / 2), end = half == 0 ? size / 2 : size;
@@ -84,9 +112,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             MSG_NOSIGNAL | MSG_DONTWAIT); /* no more where the server has closed */
         used = run_server(server, client, answer, used);
     }
+    if (waiting != NULL) {
+        give(waiting, 200);
+        used = run_server(server, client, answer, used);
+    }
     fuzz_require(used == 0 || strncmp(answer, "HTTP/1.", 7) == 0);
     fuzz_require(count_pages(answer) <= num_pages_written);
     close(client);
-    run_server(server, client, answer, 0);
+    for (int i = 0; i < MAX_TURNS && num_ended < num_begun; i++)
+        run_server(server, client, answer, 0);
+    fuzz_require(num_ended == num_begun);
     return 0;
 }

@@ -1,11 +1,14 @@
 /* Requests of the Open Inference Protocol on either wire: what is read is written, and what is written is
  * read again and written to the same bytes. Tensors of a request that is read have the values that they say.
  *
- * An input's first byte chooses the wire and the message. For a body of REST's infer the second byte is the
- * size of the header's value, which follows; 0: no header. */
+ * An input's first byte chooses the wire and the message, or one of REST's own:
+ * - an infer's body: the second byte is the size of the header's value, which follows; 0: no header. Either
+ * as it is, or packed by gzip or deflate;
+ * - any other call: the method, the path up to a line's end, and the body. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file/compress.h"
 #include "serve/wire/rest.h"
 #include "serve/wire/wire_tensor.h"
 #include "support/fuzz_support.h"
@@ -18,7 +21,7 @@ union request {
 static const struct ph__message *const messages[] = {&ph__oip_infer_request_message, &ph__oip_empty_message,
     &ph__oip_model_message, &ph__oip_service_message, &ph__oip_index_request_message, &ph__oip_load_message,
     &ph__oip_trace_request_message};
-enum { NUM_MESSAGES = sizeof messages / sizeof *messages };
+enum { NUM_MESSAGES = sizeof messages / sizeof *messages, MAX_UNPACKED = 1 << 14 };
 
 static ph_status read_message(const struct ph__message *message, bool is_json, const void *bytes, size_t size,
     struct ph__arena *arena, union request *request)
@@ -112,14 +115,50 @@ static void read_body(const uint8_t *data, size_t size)
     ph__arena_fini(&arena);
 }
 
+static void read_packed(const uint8_t *data, size_t size)
+{
+    struct ph__buffer body = {0};
+    if (ph__inflate(data, size, MAX_UNPACKED, &body) == PH_OK) {
+        fuzz_require(body.size <= MAX_UNPACKED);
+        read_body(body.bytes, body.size);
+    }
+    ph__buffer_fini(&body);
+}
+
+/* A path names one call, whose request is read. */
+static void read_call(const uint8_t *data, size_t size)
+{
+    struct ph__arena arena = {0};
+    struct ph__oip_request request;
+    enum ph__oip_call call = PH_OIP_NUM_CALLS;
+    char path[256];
+    if (size == 0)
+        return;
+    const enum ph__rest_method method = data[0] % (PH_REST_OTHER + 1);
+    const struct ph__bytes rest = {(const char *)data + 1, size - 1};
+    const char *end = rest.size > 0 ? memchr(rest.bytes, '\n', rest.size) : NULL;
+    const size_t path_size = end != NULL ? (size_t)(end - rest.bytes) : rest.size;
+    if (path_size >= sizeof path)
+        return;
+    memcpy(path, rest.bytes, path_size);
+    path[path_size] = '\0';
+    const struct ph__bytes body = {end != NULL ? end + 1 : NULL, end != NULL ? rest.size - path_size - 1 : 0};
+    if (ph__rest_route(method, path, &arena, &call, &request) == PH_OIP_OK) {
+        fuzz_require(call < PH_OIP_NUM_CALLS);
+        (void)ph__rest_read(call, body, &arena, &request);
+    }
+    ph__arena_fini(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static void (*const readers[])(const uint8_t *, size_t) = {read_body, read_packed, read_call};
     if (size == 0)
         return 0;
-    const size_t choice = data[0] / 2 % (NUM_MESSAGES + 1);
-    if (choice == NUM_MESSAGES)
-        read_body(data + 1, size - 1);
-    else
+    const size_t choice = data[0] / 2 % (NUM_MESSAGES + sizeof readers / sizeof *readers);
+    if (choice < NUM_MESSAGES)
         read_and_write(messages[choice], data[0] % 2 == 0, data + 1, size - 1);
+    else
+        readers[choice - NUM_MESSAGES](data + 1, size - 1);
     return 0;
 }
