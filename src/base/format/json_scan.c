@@ -176,14 +176,10 @@ static bool read_code(const char **at, const char *end, uint32_t *code_out)
     if (end - *at < 4)
         return false;
     for (size_t i = 0; i < 4; i++) {
-        const char digit = *(*at)++;
-        const char lower = (char)(digit | 0x20);
-        if (digit >= '0' && digit <= '9')
-            code = code * 16 + (uint32_t)(digit - '0');
-        else if (lower >= 'a' && lower <= 'f')
-            code = code * 16 + (uint32_t)(lower - 'a') + 10;
-        else
+        const int digit = ph__hex_digit(*(*at)++);
+        if (digit < 0)
             return false;
+        code = code * 16 + (uint32_t)digit;
     }
     *code_out = code;
     return true;

@@ -52,6 +52,14 @@ bool ph__number_parse(const char *text, double *number_out)
     return true;
 }
 
+int ph__hex_digit(char digit)
+{
+    const char lower = (char)(digit | 0x20);
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
 bool ph__integer_parse(const char *text, int64_t *integer_out)
 {
     const char *digits = skip_sign(text);

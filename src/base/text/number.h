@@ -18,6 +18,9 @@ bool ph__integer_parse(const char *text, int64_t *integer_out);
  * double. */
 bool ph__decimal_parse(const char *text, size_t length, double *number_out);
 
+/* Returns the value of a hexadecimal digit, or -1. */
+int ph__hex_digit(char digit);
+
 #define PH_INTEGER_TEXT_BYTES 22 /* a sign, 20 digits and the NUL */
 
 /* Write an integer in decimal, NUL-terminated, as "%d" does, at a tenth of the time. Return the length. */

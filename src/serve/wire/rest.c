@@ -8,82 +8,38 @@
 
 /* ---- paths ---- */
 
-struct segments {
-    struct ph__bytes items[8];
-    size_t count; /* 9: too many */
-};
-
-static struct segments split(const char *path)
-{
-    struct segments segments = {.count = 0};
-    while (*path == '/') {
-        const size_t size = strcspn(++path, "/");
-        if (segments.count < 8)
-            segments.items[segments.count] = (struct ph__bytes){path, size};
-        segments.count += segments.count < 9;
-        path += size;
-    }
-    return segments;
-}
-
-static bool is(const struct segments *segments, size_t i, const char *word)
-{
-    return i < segments->count && ph__bytes_are(segments->items[i], word);
-}
-
 enum method { GET = 1, POST = 2, ANY = 3 };
 
-/* A path behind "v2", or behind the model and its version. */
-struct route {
-    const char *words[4]; /* NULL at the end */
+/* Words of patterns: '*' is a model's name, '#' is "versions/V" or nothing. The first that fits counts. */
+static const struct route {
+    const char *pattern;
     enum ph__oip_call call;
     enum method method;
+} routes[] = {
+    {"/v2/models/*/#/infer", PH_OIP_CALL_INFER, POST},
+    {"/v2", PH_OIP_CALL_SERVER_METADATA, GET},
+    {"/v2/health/live", PH_OIP_CALL_LIVE, GET},
+    {"/v2/health/ready", PH_OIP_CALL_READY, GET},
+    {"/v2/models/stats", PH_OIP_CALL_STATISTICS, GET},
+    {"/v2/repository/index", PH_OIP_CALL_INDEX, POST},
+    {"/v2/trace/setting", PH_OIP_CALL_TRACE, ANY},
+    {"/v2/models/*/#", PH_OIP_CALL_MODEL_METADATA, GET},
+    {"/v2/models/*/#/ready", PH_OIP_CALL_MODEL_READY, GET},
+    {"/v2/models/*/#/config", PH_OIP_CALL_CONFIG, GET},
+    {"/v2/models/*/#/stats", PH_OIP_CALL_STATISTICS, GET},
+    {"/v2/models/*/#/trace/setting", PH_OIP_CALL_TRACE, ANY},
+    {"/v2/repository/models/*/load", PH_OIP_CALL_LOAD, POST},
+    {"/v2/repository/models/*/unload", PH_OIP_CALL_UNLOAD, POST},
 };
 
-static const struct route server_routes[] = {
-    {{NULL}, PH_OIP_CALL_SERVER_METADATA, GET},
-    {{"health", "live"}, PH_OIP_CALL_LIVE, GET},
-    {{"health", "ready"}, PH_OIP_CALL_READY, GET},
-    {{"models", "stats"}, PH_OIP_CALL_STATISTICS, GET},
-    {{"repository", "index"}, PH_OIP_CALL_INDEX, POST},
-    {{"trace", "setting"}, PH_OIP_CALL_TRACE, ANY},
-};
-
-static const struct route model_routes[] = {
-    {{NULL}, PH_OIP_CALL_MODEL_METADATA, GET},
-    {{"ready"}, PH_OIP_CALL_MODEL_READY, GET},
-    {{"config"}, PH_OIP_CALL_CONFIG, GET},
-    {{"stats"}, PH_OIP_CALL_STATISTICS, GET},
-    {{"infer"}, PH_OIP_CALL_INFER, POST},
-    {{"trace", "setting"}, PH_OIP_CALL_TRACE, ANY},
-};
-
-static const struct route repository_routes[] = {
-    {{"load"}, PH_OIP_CALL_LOAD, POST},
-    {{"unload"}, PH_OIP_CALL_UNLOAD, POST},
-};
-
-static const struct route *find_route(
-    const struct route *routes, size_t num_routes, const struct segments *segments, size_t first)
+/* Takes "/word" off a path; its bytes are NULL at the path's end. */
+static struct ph__bytes take_word(const char **path)
 {
-    for (size_t i = 0; i < num_routes; i++) {
-        size_t length = 0;
-        while (length < 4 && routes[i].words[length] != NULL &&
-               is(segments, first + length, routes[i].words[length]))
-            length++;
-        if (routes[i].words[length] == NULL && first + length == segments->count)
-            return &routes[i];
-    }
-    return NULL;
-}
-#define FIND(routes, segments, first) find_route(routes, sizeof(routes) / sizeof *(routes), segments, first)
-
-static int hex_digit(char digit)
-{
-    const char lower = (char)(digit | 0x20);
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+    if (**path != '/')
+        return (struct ph__bytes){NULL, 0};
+    const struct ph__bytes word = {*path + 1, strcspn(*path + 1, "/")};
+    *path += 1 + word.size;
+    return word;
 }
 
 /* Decodes %XX into the arena. Returns false for a percent sign without two digits, and for a NUL. */
@@ -96,8 +52,8 @@ static bool decode(struct ph__bytes text, struct ph__arena *arena, struct ph__by
     for (size_t i = 0; i < text.size; i++) {
         char character = text.bytes[i];
         if (character == '%') {
-            const int high = text.size - i < 3 ? -1 : hex_digit(text.bytes[i + 1]);
-            const int low = high < 0 ? -1 : hex_digit(text.bytes[i + 2]);
+            const int high = text.size - i < 3 ? -1 : ph__hex_digit(text.bytes[i + 1]);
+            const int low = high < 0 ? -1 : ph__hex_digit(text.bytes[i + 2]);
             if (low < 0 || high * 16 + low == 0)
                 return false;
             character = (char)(high * 16 + low);
@@ -109,58 +65,47 @@ static bool decode(struct ph__bytes text, struct ph__arena *arena, struct ph__by
     return true;
 }
 
-static bool is_version(struct ph__bytes text)
+/* Takes "/versions/V" off a path where it comes next. Returns false when V is no number. */
+static bool take_version(const char **path, struct ph__bytes *version)
 {
-    if (text.size == 0 || text.size > 18)
-        return false;
-    for (size_t i = 0; i < text.size; i++)
-        if (text.bytes[i] < '0' || text.bytes[i] > '9')
+    const char *behind = *path;
+    if (!ph__bytes_are(take_word(&behind), "versions"))
+        return true;
+    *version = take_word(&behind);
+    *path = behind;
+    return version->size > 0 && version->size <= 18 && strspn(version->bytes, "0123456789") == version->size;
+}
+
+/* Tells whether the pattern fits, and puts model and version into the request. */
+static bool fits(
+    const char *pattern, const char *path, struct ph__arena *arena, struct ph__oip_request *request)
+{
+    *request = (struct ph__oip_request){.is_ready_only = false};
+    for (;;) {
+        struct ph__bytes wanted = take_word(&pattern);
+        if (ph__bytes_are(wanted, "#")) {
+            if (!take_version(&path, &request->version))
+                return false;
+            wanted = take_word(&pattern);
+        }
+        const struct ph__bytes word = take_word(&path);
+        if (wanted.bytes == NULL || word.bytes == NULL)
+            return wanted.bytes == NULL && word.bytes == NULL && *path == '\0';
+        if (ph__bytes_are(wanted, "*")
+                ? word.size == 0 || !decode(word, arena, &request->name)
+                : word.size != wanted.size || memcmp(word.bytes, wanted.bytes, word.size) != 0)
             return false;
-    return true;
-}
-
-/* Takes "M" or "M/versions/V" behind `first`, and returns the next segment; 0: there is no such model. */
-static size_t take_model(
-    const struct segments *segments, size_t first, struct ph__arena *arena, struct ph__oip_request *request)
-{
-    if (first >= segments->count || segments->items[first].size == 0 ||
-        !decode(segments->items[first], arena, &request->name))
-        return 0;
-    if (!is(segments, first + 1, "versions"))
-        return first + 1;
-    if (first + 2 >= segments->count || !is_version(segments->items[first + 2]))
-        return 0;
-    request->version = segments->items[first + 2];
-    return first + 3;
-}
-
-static const struct route *route(
-    const struct segments *segments, struct ph__arena *arena, struct ph__oip_request *request)
-{
-    size_t next;
-    if (segments->count > 8 || !is(segments, 0, "v2"))
-        return NULL;
-    const struct route *found = FIND(server_routes, segments, 1);
-    if (found != NULL)
-        return found;
-    if (is(segments, 1, "repository") && is(segments, 2, "models"))
-        next = take_model(segments, 3, arena, request);
-    else
-        next = is(segments, 1, "models") ? take_model(segments, 2, arena, request) : 0;
-    if (next == 0 || (is(segments, 1, "repository") && request->version.size > 0))
-        return NULL;
-    return is(segments, 1, "repository") ? FIND(repository_routes, segments, next)
-                                         : FIND(model_routes, segments, next);
+    }
 }
 
 enum ph__oip_code ph__rest_route(enum ph__rest_method method, const char *path, struct ph__arena *arena,
     enum ph__oip_call *call_out, struct ph__oip_request *request_out)
 {
     static const enum method methods[] = {[PH_REST_GET] = GET, [PH_REST_POST] = POST, [PH_REST_OTHER] = 0};
-    const struct segments segments = split(path);
-    *request_out = (struct ph__oip_request){.is_ready_only = false};
-    const struct route *found = route(&segments, arena, request_out);
-    if (found == NULL)
+    const struct route *found = routes, *end = routes + sizeof routes / sizeof *routes;
+    while (found < end && !fits(found->pattern, path, arena, request_out))
+        found++;
+    if (found == end)
         return ph__oip_fail(PH_OIP_NOT_FOUND, "the server has no path '%s'", path);
     *call_out = found->call;
     if ((methods[method] & found->method) == 0)
