@@ -11,9 +11,9 @@
 
 static const struct {
     const char *name;
-    size_t bytes;
-} types[] = {[PH_TENSOR_NONE] = {"", 0},
-#define X(name, bytes) [PH_TENSOR_##name] = {#name, bytes},
+    size_t bytes, list; /* of a value; offset in the contents */
+} types[] = {[PH_TENSOR_NONE] = {"", 0, 0},
+#define X(name, bytes, list) [PH_TENSOR_##name] = {#name, bytes, offsetof(struct ph__oip_contents, list)},
     PH_TENSOR_TYPES(X)
 #undef X
 };
@@ -21,11 +21,6 @@ static const struct {
 const char *ph__tensor_type_name(enum ph__tensor_type type)
 {
     return types[type].name;
-}
-
-size_t ph__tensor_type_bytes(enum ph__tensor_type type)
-{
-    return types[type].bytes;
 }
 
 static enum ph__tensor_type find_type(struct ph__bytes name)
@@ -85,12 +80,6 @@ static bool fits(enum ph__tensor_type type, int64_t integer)
     if (type < PH_TENSOR_INT8)
         return integer >= 0 && integer < (int64_t)1 << bits;
     return integer >= -((int64_t)1 << (bits - 1)) && integer < (int64_t)1 << (bits - 1);
-}
-
-static ph_status must_be_raw(const struct ph__tensor *tensor)
-{
-    return ph_fail(PH_ERROR_DATA, "tensor '%.*s': values of type %s must be binary", NAME_OF(tensor),
-        types[tensor->type].name);
 }
 
 /* ---- raw bytes ---- */
@@ -201,8 +190,6 @@ static ph_status read_json(struct ph__bytes data, struct ph__arena *arena, struc
 {
     struct ph__json_scan scan;
     struct values values = {.tensor = tensor, .capacity = tensor->count};
-    if (tensor->type == PH_TENSOR_FP16 || tensor->type == PH_TENSOR_BF16)
-        return must_be_raw(tensor);
     tensor->held = held_type(tensor->type);
     if (tensor->count > data.size) /* each value takes a byte at least */
         return wrong_count(tensor, 0);
@@ -224,34 +211,6 @@ static ph_status read_json(struct ph__bytes data, struct ph__arena *arena, struc
 
 /* ---- lists of protobuf ---- */
 
-static const struct ph__list *list_of(const struct ph__oip_contents *contents, enum ph__tensor_type type)
-{
-    switch (type) {
-    case PH_TENSOR_BOOL:
-        return &contents->bools;
-    case PH_TENSOR_INT8:
-    case PH_TENSOR_INT16:
-    case PH_TENSOR_INT32:
-        return &contents->int32s;
-    case PH_TENSOR_INT64:
-        return &contents->int64s;
-    case PH_TENSOR_UINT8:
-    case PH_TENSOR_UINT16:
-    case PH_TENSOR_UINT32:
-        return &contents->uint32s;
-    case PH_TENSOR_UINT64:
-        return &contents->uint64s;
-    case PH_TENSOR_FP32:
-        return &contents->fp32s;
-    case PH_TENSOR_FP64:
-        return &contents->fp64s;
-    case PH_TENSOR_BYTES:
-        return &contents->texts;
-    default:
-        return NULL;
-    }
-}
-
 static ph_status check_ranges(const struct ph__tensor *tensor)
 {
     for (size_t i = 0; i < tensor->count; i++)
@@ -263,9 +222,8 @@ static ph_status check_ranges(const struct ph__tensor *tensor)
 
 static ph_status read_contents(const struct ph__oip_contents *contents, struct ph__tensor *tensor)
 {
-    const struct ph__list *list = list_of(contents, tensor->type);
-    if (list == NULL)
-        return must_be_raw(tensor);
+    const struct ph__list *list =
+        (const struct ph__list *)(const void *)((const char *)contents + types[tensor->type].list);
     if (list->count != tensor->count)
         return wrong_count(tensor, list->count);
     if (tensor->type == PH_TENSOR_BOOL || tensor->type == PH_TENSOR_FP32)
@@ -286,6 +244,9 @@ ph_status ph__tensor_read(const struct ph__oip_tensor *message, const struct ph_
         return ph_fail(PH_ERROR_DATA, "tensor '%.*s': unknown datatype '%.*s'", NAME_OF(&tensor),
             (int)ph__min(message->datatype.size, 64), message->datatype.bytes);
     PH_TRY(read_shape(message, &tensor));
+    if (raw == NULL && (tensor.type == PH_TENSOR_FP16 || tensor.type == PH_TENSOR_BF16))
+        return ph_fail(PH_ERROR_DATA, "tensor '%.*s': values of type %s must be binary", NAME_OF(&tensor),
+            types[tensor.type].name);
     if (raw != NULL)
         PH_TRY(read_raw(*raw, arena, &tensor));
     else if (message->data.size > 0)
@@ -303,65 +264,40 @@ struct ph__bytes ph__tensor_text(const struct ph__tensor *tensor, size_t i)
     return ((const struct ph__bytes *)tensor->values)[i];
 }
 
-/* Copies value i into a number of its type. */
-#define LOAD(type) \
-    type value;    \
-    memcpy(&value, (const char *)tensor->values + i * sizeof value, sizeof value)
+/* Returns the bytes of value i; those above them are zero. */
+static uint64_t bits_of(const struct ph__tensor *tensor, size_t i)
+{
+    const size_t bytes = types[tensor->held].bytes;
+    uint64_t bits = 0;
+    memcpy(&bits, (const char *)tensor->values + i * bytes, bytes);
+    return bits;
+}
 
 int64_t ph__tensor_integer(const struct ph__tensor *tensor, size_t i)
 {
-    switch (tensor->held) {
-    case PH_TENSOR_BOOL:
-    case PH_TENSOR_UINT8: {
-        LOAD(uint8_t);
-        return tensor->held == PH_TENSOR_BOOL ? value != 0 : value;
-    }
-    case PH_TENSOR_UINT16: {
-        LOAD(uint16_t);
-        return value;
-    }
-    case PH_TENSOR_UINT32: {
-        LOAD(uint32_t);
-        return value;
-    }
-    case PH_TENSOR_INT8: {
-        LOAD(int8_t);
-        return value;
-    }
-    case PH_TENSOR_INT16: {
-        LOAD(int16_t);
-        return value;
-    }
-    case PH_TENSOR_INT32: {
-        LOAD(int32_t);
-        return value;
-    }
-    default: {
-        LOAD(int64_t);
-        return value;
-    }
-    }
+    const uint64_t bits = bits_of(tensor, i);
+    const size_t spare = 64 - 8 * types[tensor->held].bytes;
+    if (tensor->held == PH_TENSOR_BOOL)
+        return bits != 0;
+    return tensor->held < PH_TENSOR_INT8 ? (int64_t)bits : (int64_t)(bits << spare) >> spare;
 }
 
 double ph__tensor_real(const struct ph__tensor *tensor, size_t i)
 {
+    const uint64_t bits = bits_of(tensor, i);
+    float single;
+    double real;
     switch (tensor->held) {
-    case PH_TENSOR_FP16: {
-        LOAD(uint16_t);
-        return (double)ph__float_from_half(value);
-    }
-    case PH_TENSOR_BF16: {
-        LOAD(uint16_t);
-        return (double)ph__float_from_bfloat(value);
-    }
-    case PH_TENSOR_FP32: {
-        LOAD(float);
-        return (double)value;
-    }
-    case PH_TENSOR_FP64: {
-        LOAD(double); /* JSON's decimals become what their type holds */
-        return tensor->type == PH_TENSOR_FP32 ? (double)(float)value : value;
-    }
+    case PH_TENSOR_FP16:
+        return (double)ph__float_from_half((uint16_t)bits);
+    case PH_TENSOR_BF16:
+        return (double)ph__float_from_bfloat((uint16_t)bits);
+    case PH_TENSOR_FP32:
+        memcpy(&single, &bits, sizeof single);
+        return (double)single;
+    case PH_TENSOR_FP64: /* JSON's decimals become what their type holds */
+        memcpy(&real, &bits, sizeof real);
+        return tensor->type == PH_TENSOR_FP32 ? (double)(float)real : real;
     default:
         return (double)ph__tensor_integer(tensor, i);
     }

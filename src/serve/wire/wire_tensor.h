@@ -8,26 +8,27 @@
 
 #include "serve/wire/oip_messages.h"
 
-/* X(NAME, bytes of a value, number in model_config.proto). The order is that of protobuf's DataType. */
-#define PH_TENSOR_TYPES(X) \
-    X(BOOL, 1)             \
-    X(UINT8, 1)            \
-    X(UINT16, 2)           \
-    X(UINT32, 4)           \
-    X(UINT64, 8)           \
-    X(INT8, 1)             \
-    X(INT16, 2)            \
-    X(INT32, 4)            \
-    X(INT64, 8)            \
-    X(FP16, 2)             \
-    X(FP32, 4)             \
-    X(FP64, 8)             \
-    X(BYTES, 0)            \
-    X(BF16, 2)
+/* X(NAME, bytes of a value, list of protobuf that holds its values). The order is that of protobuf's
+ * DataType. */
+#define PH_TENSOR_TYPES(X)                                      \
+    X(BOOL, 1, bools)                                           \
+    X(UINT8, 1, uint32s)                                        \
+    X(UINT16, 2, uint32s)                                       \
+    X(UINT32, 4, uint32s)                                       \
+    X(UINT64, 8, uint64s)                                       \
+    X(INT8, 1, int32s)                                          \
+    X(INT16, 2, int32s)                                         \
+    X(INT32, 4, int32s)                                         \
+    X(INT64, 8, int64s)                                         \
+    X(FP16, 2, fp32s) /* but FP16 and BF16 are always binary */ \
+    X(FP32, 4, fp32s)                                           \
+    X(FP64, 8, fp64s)                                           \
+    X(BYTES, 0, texts)                                          \
+    X(BF16, 2, fp32s)
 
 enum ph__tensor_type {
     PH_TENSOR_NONE,
-#define X(name, bytes) PH_TENSOR_##name,
+#define X(name, bytes, list) PH_TENSOR_##name,
     PH_TENSOR_TYPES(X)
 #undef X
 };
@@ -45,7 +46,6 @@ struct ph__tensor {
 };
 
 const char *ph__tensor_type_name(enum ph__tensor_type type);
-size_t ph__tensor_type_bytes(enum ph__tensor_type type); /* 0: BYTES */
 
 /* Reads a tensor. raw: its bytes, where they stand apart from the message; NULL: they do not. What is
  * borrowed from the message stays borrowed; arrays are in the arena. PH_ERROR_DATA names the tensor. */
