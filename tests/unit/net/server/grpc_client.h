@@ -3,9 +3,7 @@
 #ifndef PH_TEST_GRPC_CLIENT_H
 #define PH_TEST_GRPC_CLIENT_H
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <nghttp2/nghttp2.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +14,7 @@
 
 #include "base/sizes.h"
 #include "base/thread/clock.h"
+#include "net/link/socket.h"
 #include "net/server/grpc_server.h"
 #include "support/test_support.h"
 
@@ -164,12 +163,8 @@ static inline ssize_t read_messages(nghttp2_session *session, int32_t stream, ui
 
 static inline int connect_socket(void)
 {
-    const uint16_t port = (uint16_t)atoi(strrchr(ph__grpc_server_address(server), ':') + 1);
-    const struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(client >= 0);
-    assert_int_equal(connect(client, (const struct sockaddr *)&to, sizeof to), 0);
+    int client;
+    assert_ok(ph__socket_connect(ph__grpc_server_address(server), DEADLINE_MS, &client));
     return client;
 }
 

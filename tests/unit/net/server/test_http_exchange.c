@@ -1,8 +1,6 @@
 /* Exchanges: requests that a handler answers, at once, later or never. Clients and server share one thread.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +9,11 @@
 #include <unistd.h>
 
 #include "base/thread/clock.h"
+#include "net/link/socket.h"
 #include "net/server/http_server.h"
 #include "support/test_support.h"
 
-enum { MAX_BODY = 1 << 20, CLIENT_TIMEOUT_MS = 600 };
+enum { MAX_BODY = 1 << 20, CLIENT_TIMEOUT_MS = 600, CONNECT_MS = 20000 };
 
 /* ---- the handler: echoes bodies, by its path at once, later, or not at all ---- */
 
@@ -101,12 +100,8 @@ static int stop_server(void **state)
 
 static int connect_client(void)
 {
-    const uint16_t port = (uint16_t)atoi(strrchr(ph__http_server_address(server), ':') + 1);
-    const struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(client >= 0);
-    assert_int_equal(connect(client, (const struct sockaddr *)&to, sizeof to), 0);
+    int client;
+    assert_ok(ph__socket_connect(ph__http_server_address(server), CONNECT_MS, &client));
     return client;
 }
 

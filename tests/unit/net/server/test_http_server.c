@@ -2,9 +2,7 @@
  */
 #include "net/server/http_server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "net/link/socket.h"
 #include "support/test_support.h"
 
-enum { LARGE_BYTES = 3 << 20 };
+enum { LARGE_BYTES = 3 << 20, CONNECT_MS = 20000 };
 
 static int log_ends[2]; /* of the pipe that the server's log goes into */
 static struct ph__log server_log;
@@ -77,27 +76,10 @@ static int stop_server(void **state)
 
 /* ---- clients ---- */
 
-static int try_connect(const char *address, uint16_t port)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
-    const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(inet_pton(AF_INET, address, &to.sin_addr), 1);
-    assert_true(client >= 0);
-    if (connect(client, (const struct sockaddr *)&to, sizeof to) == 0)
-        return client;
-    close(client);
-    return -1;
-}
-
-static uint16_t port_of(const struct ph__http_server *of)
-{
-    return (uint16_t)atoi(strrchr(ph__http_server_address(of), ':') + 1);
-}
-
 static int connect_client(void)
 {
-    const int client = try_connect("127.0.0.1", port_of(server));
-    assert_true(client >= 0);
+    int client;
+    assert_ok(ph__socket_connect(ph__http_server_address(server), CONNECT_MS, &client));
     return client;
 }
 
@@ -384,13 +366,15 @@ static void only_loopback_hears_unless_told_otherwise(void **state)
     (void)state;
     struct ph__http_options options = make_options();
     struct ph__http_server *other = NULL;
+    char address[32];
+    int client;
     assert_memory_equal(ph__http_server_address(server), "127.0.0.1:", 10);
-    assert_int_equal(try_connect("127.0.0.2", port_of(server)), -1);
+    snprintf(address, sizeof address, "127.0.0.2%s", strrchr(ph__http_server_address(server), ':'));
+    assert_fails(ph__socket_connect(address, 0, &client), PH_ERROR_PEER, address);
     options.address = "127.0.0.2:0";
     assert_ok(ph__http_server_create(&options, &other));
     assert_memory_equal(ph__http_server_address(other), "127.0.0.2:", 10);
-    const int client = try_connect("127.0.0.2", port_of(other));
-    assert_true(client >= 0);
+    assert_ok(ph__socket_connect(ph__http_server_address(other), CONNECT_MS, &client));
     close(client);
     ph__http_server_destroy(other);
 }
