@@ -5,6 +5,8 @@
 
 #include "base/memory/memory.h"
 
+#define KEPT_BYTES ((size_t)1 << 20)
+
 struct ph__bytes ph__bytes_of(const char *text)
 {
     return (struct ph__bytes){text, text != NULL ? strlen(text) : 0};
@@ -25,6 +27,18 @@ void ph__buffer_clear(struct ph__buffer *buffer)
 {
     buffer->size = 0;
     buffer->has_failed = false;
+}
+
+void ph__buffer_recycle(struct ph__buffer *buffer)
+{
+    if (buffer->capacity > KEPT_BYTES)
+        ph__buffer_fini(buffer);
+    ph__buffer_clear(buffer);
+}
+
+struct ph__bytes ph__buffer_bytes(const struct ph__buffer *buffer)
+{
+    return (struct ph__bytes){(const char *)buffer->bytes, buffer->size};
 }
 
 void *ph__buffer_extend(struct ph__buffer *buffer, size_t size)

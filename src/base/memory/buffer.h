@@ -24,6 +24,11 @@ struct ph__buffer { /* zero-initialised is empty */
 
 void ph__buffer_fini(struct ph__buffer *buffer);
 void ph__buffer_clear(struct ph__buffer *buffer); /* keeps the memory */
+/* Empties a buffer for its next use, and gives its memory back where that is more than 1 MiB. */
+void ph__buffer_recycle(struct ph__buffer *buffer);
+
+/* Returns what the buffer holds, borrowed until it changes. */
+struct ph__bytes ph__buffer_bytes(const struct ph__buffer *buffer);
 
 /* Appends bytes. */
 void ph__buffer_append(struct ph__buffer *buffer, const void *bytes, size_t size);

@@ -52,8 +52,8 @@ void ph__grpc_end_call(struct ph__grpc_call *call, bool was_cancelled)
         server->options.handler->end(server->options.handler->context, call, was_cancelled);
     call->previous->next = call->next;
     call->next->previous = call->previous;
-    ph__grpc_clear(&call->in);
-    ph__grpc_clear(&call->out);
+    ph__buffer_recycle(&call->in);
+    ph__buffer_recycle(&call->out);
     ph__buffer_clear(&call->path);
     ph__buffer_clear(&call->authorization);
     ph__buffer_clear(&call->status_text);
@@ -79,19 +79,14 @@ void ph__grpc_free_call(struct ph__grpc_call *call)
     free(call);
 }
 
-static struct ph__bytes bytes_of(const struct ph__buffer *buffer)
-{
-    return (struct ph__bytes){(const char *)buffer->bytes, buffer->size};
-}
-
 struct ph__bytes ph__grpc_call_path(const struct ph__grpc_call *call)
 {
-    return bytes_of(&call->path);
+    return ph__buffer_bytes(&call->path);
 }
 
 struct ph__bytes ph__grpc_call_authorization(const struct ph__grpc_call *call)
 {
-    return bytes_of(&call->authorization);
+    return ph__buffer_bytes(&call->authorization);
 }
 
 uint64_t ph__grpc_call_timeout_ns(const struct ph__grpc_call *call)

@@ -154,7 +154,7 @@ static void flush(struct ph__grpc_connection *connection)
         }
         connection->out_written += (size_t)count;
         if (connection->out_written == connection->out.size) {
-            ph__grpc_clear(&connection->out);
+            ph__buffer_recycle(&connection->out);
             connection->out_written = 0;
         }
     }

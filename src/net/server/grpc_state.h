@@ -8,8 +8,7 @@
 #include "net/link/socket.h"
 #include "net/server/grpc_server.h"
 
-#define PH_GRPC_HEAD_BYTES (16 << 10)        /* of a call's names and values */
-#define PH_GRPC_KEPT_BYTES ((size_t)1 << 20) /* of a buffer, from use to use */
+#define PH_GRPC_HEAD_BYTES (16 << 10) /* of a call's names and values */
 
 struct ph__grpc_connection;
 
@@ -67,14 +66,6 @@ static inline void ph__grpc_mark_dirty(struct ph__grpc_connection *connection)
 {
     connection->is_dirty = true;
     connection->server->has_dirty = true;
-}
-
-/* Empties a buffer, and gives its memory back where that is much. */
-static inline void ph__grpc_clear(struct ph__buffer *buffer)
-{
-    if (buffer->capacity > PH_GRPC_KEPT_BYTES)
-        ph__buffer_fini(buffer);
-    ph__buffer_clear(buffer);
 }
 
 /* Sets nghttp2's callbacks for what comes. */

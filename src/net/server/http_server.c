@@ -23,8 +23,7 @@
 
 #define MAX_HEAD_BYTES ((size_t)16 << 10) /* of a connection, its request's head included */
 #define DEFAULT_TIMEOUT_MS 10000
-#define SWEEP_MS 500                      /* between two looks at slow clients */
-#define KEPT_BODY_BYTES ((size_t)1 << 20) /* of a body's buffer, from exchange to exchange */
+#define SWEEP_MS 500 /* between two looks at slow clients */
 #define EVENTS_A_ROUND 64
 #define DEFAULT_ADDRESS "127.0.0.1:0"
 
@@ -164,11 +163,8 @@ static struct ph__http_exchange *take_exchange(struct ph__http_server *server)
 static void give_exchange_back(struct ph__http_exchange *exchange)
 {
     struct ph__http_server *server = exchange->server;
-    struct ph__buffer body = exchange->body;
-    if (body.capacity > KEPT_BODY_BYTES)
-        ph__buffer_fini(&body);
-    ph__buffer_clear(&body);
-    *exchange = (struct ph__http_exchange){.body = body, .next_free = server->free_exchanges};
+    ph__buffer_recycle(&exchange->body);
+    *exchange = (struct ph__http_exchange){.body = exchange->body, .next_free = server->free_exchanges};
     server->free_exchanges = exchange;
 }
 
@@ -302,8 +298,7 @@ static void handle_exchange(struct ph__http_exchange *exchange)
     exchange->state = WAITING;
     watch(exchange->connection);
     MHD_suspend_connection(exchange->connection->own);
-    handler->handle(handler->context, exchange,
-        (struct ph__bytes){(const char *)exchange->body.bytes, exchange->body.size});
+    handler->handle(handler->context, exchange, ph__buffer_bytes(&exchange->body));
 }
 
 /* Called when a request's head has arrived, for each piece of its body, at its end, and when its connection

@@ -10,7 +10,6 @@
 #include "base/thread/clock.h"
 #include "serve/wire/rest.h"
 
-#define KEPT_BUFFER_BYTES ((size_t)1 << 20) /* of a buffer, from request to request */
 #define DEFAULT_PRIORITY 0x8000
 #define LEAST_PACKED_BYTES 1024 /* of an answer that is worth compressing */
 
@@ -41,22 +40,15 @@ struct ph__infer *ph__infer_take(
     return infer;
 }
 
-static void clear(struct ph__buffer *buffer)
-{
-    if (buffer->capacity > KEPT_BUFFER_BYTES)
-        ph__buffer_fini(buffer);
-    ph__buffer_clear(buffer);
-}
-
 void ph__infer_give_back(struct ph__infer *infer)
 {
     struct ph_server *server = infer->server;
     if (infer->served != NULL)
         ph__repository_release(server->repository, infer->served);
     ph__arena_reset(&infer->arena);
-    clear(&infer->body);
-    clear(&infer->answer);
-    clear(&infer->numbers);
+    ph__buffer_recycle(&infer->body);
+    ph__buffer_recycle(&infer->answer);
+    ph__buffer_recycle(&infer->numbers);
     infer->front = NULL;
     infer->next = server->free_infers;
     server->free_infers = infer;

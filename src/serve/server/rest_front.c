@@ -47,11 +47,6 @@ static void answer(struct ph__http_exchange *exchange, unsigned status, struct p
     ph__http_answer(exchange, &answer);
 }
 
-static struct ph__bytes bytes_of(const struct ph__buffer *buffer)
-{
-    return (struct ph__bytes){(const char *)buffer->bytes, buffer->size};
-}
-
 static void answer_error(struct ph__http_exchange *exchange, enum ph__oip_code code, const char *text)
 {
     static const char no_memory[] = "{\"error\":\"out of memory\"}";
@@ -63,7 +58,7 @@ static void answer_error(struct ph__http_exchange *exchange, enum ph__oip_code c
     ph__buffer_clear(&state->body);
     ph__rest_write_error(text, &state->body);
     answer(exchange, ph__oip_http_status(code),
-        state->body.has_failed ? ph__bytes_of(no_memory) : bytes_of(&state->body));
+        state->body.has_failed ? ph__bytes_of(no_memory) : ph__buffer_bytes(&state->body));
 }
 
 /* Answers a call whose status may say it all. */
@@ -78,7 +73,7 @@ static void answer_call(
     if (state->body.has_failed)
         answer_error(exchange, PH_OIP_UNAVAILABLE, "out of memory");
     else
-        answer(exchange, is_question && !result->is_true.is_true ? 400 : 200, bytes_of(&state->body));
+        answer(exchange, is_question && !result->is_true.is_true ? 400 : 200, ph__buffer_bytes(&state->body));
 }
 
 void ph__rest_answer_infer(struct ph__infer *infer)
@@ -99,7 +94,7 @@ void ph__rest_answer_infer(struct ph__infer *infer)
     if (infer->packing != PH_PACKED_NOT)
         scored.headers[num_headers] = (struct ph__http_header){
             "Content-Encoding", infer->packing == PH_PACKED_GZIP ? "gzip" : "deflate"};
-    scored.body = bytes_of(&infer->answer);
+    scored.body = ph__buffer_bytes(&infer->answer);
     ph__http_answer(exchange, &scored);
 }
 
@@ -189,7 +184,7 @@ static enum ph__oip_code unpack(
     ph__buffer_clear(&state->body);
     const ph_status status =
         ph__inflate(body->bytes, body->size, server->options.max_request_bytes, &state->body);
-    *body = bytes_of(&state->body);
+    *body = ph__buffer_bytes(&state->body);
     return ph__oip_code_of(status);
 }
 
