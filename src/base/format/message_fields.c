@@ -39,28 +39,14 @@ static bool is_zero_message(const struct ph__message *message, const void *from)
 
 bool ph__field_is_zero(const struct ph__field *field, const void *member)
 {
+    static const uint64_t zero = 0;
     if (field->form != PH_FIELD_FORM_ONE)
         return ((const struct ph__list *)member)->count == 0;
-    switch (field->type) {
-    case PH_FIELD_TYPE_BOOL:
-        return !*(const bool *)member;
-    case PH_FIELD_TYPE_INT64:
-    case PH_FIELD_TYPE_UINT64:
-    case PH_FIELD_TYPE_WORD:
-        return *(const uint64_t *)member == 0;
-    case PH_FIELD_TYPE_FLOAT:
-        return *(const uint32_t *)member == 0;
-    case PH_FIELD_TYPE_DOUBLE:
-        return *(const uint64_t *)member == 0;
-    case PH_FIELD_TYPE_TEXT:
-    case PH_FIELD_TYPE_BYTES:
-    case PH_FIELD_TYPE_JSON:
+    if (field->type == PH_FIELD_TYPE_NESTED)
+        return is_zero_message(field->message, member);
+    if (sizes[field->type] == sizeof(struct ph__bytes))
         return ((const struct ph__bytes *)member)->size == 0;
-    case PH_FIELD_TYPE_NESTED:
-    case PH_FIELD_TYPE_COUNT:
-        break;
-    }
-    return is_zero_message(field->message, member);
+    return memcmp(member, &zero, sizes[field->type]) == 0;
 }
 
 static bool is_zero_message(const struct ph__message *message, const void *from)

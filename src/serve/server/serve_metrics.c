@@ -7,24 +7,18 @@
 struct page {
     struct ph__prometheus text;
     struct ph_server *server;
+    struct ph__prometheus_label
+        labels[NUM_LABELS + 1]; /* of the version: model, version; and perhaps a reason */
     void (*add)(struct page *page, struct ph__served *served); /* a version's samples of the family */
     size_t member;                                             /* offset of the counter */
     uint64_t scale;
 };
 
-static void list_labels(const struct ph__served *served, struct ph__prometheus_label labels[NUM_LABELS])
-{
-    labels[0] = (struct ph__prometheus_label){"model", served->model};
-    labels[1] = (struct ph__prometheus_label){"version", served->version_text};
-}
-
 static void add_counter(struct page *page, struct ph__served *served)
 {
     const struct ph__served_figures figures = ph__served_figures(served);
-    struct ph__prometheus_label labels[NUM_LABELS];
-    list_labels(served, labels);
     const uint64_t count = *(const uint64_t *)(const void *)((const char *)&figures + page->member);
-    ph__prometheus_count(&page->text, labels, NUM_LABELS, count / page->scale);
+    ph__prometheus_count(&page->text, page->labels, NUM_LABELS, count / page->scale);
 }
 
 static void add_failures(struct page *page, struct ph__served *served)
@@ -35,39 +29,31 @@ static void add_failures(struct page *page, struct ph__served *served)
 #undef X
     };
     const struct ph__served_figures figures = ph__served_figures(served);
-    struct ph__prometheus_label labels[NUM_LABELS + 1];
-    list_labels(served, labels);
     for (size_t i = 0; i < PH_NUM_FAILURES; i++) {
-        labels[NUM_LABELS] = (struct ph__prometheus_label){"reason", reasons[i]};
-        ph__prometheus_count(&page->text, labels, NUM_LABELS + 1, figures.failures[i]);
+        page->labels[NUM_LABELS] = (struct ph__prometheus_label){"reason", reasons[i]};
+        ph__prometheus_count(&page->text, page->labels, NUM_LABELS + 1, figures.failures[i]);
     }
 }
 
 static void add_waiting(struct page *page, struct ph__served *served)
 {
-    struct ph__prometheus_label labels[NUM_LABELS];
     struct ph__queue_figures figures;
-    list_labels(served, labels);
     ph__queue_figures(served->queue, &figures);
-    ph__prometheus_count(&page->text, labels, NUM_LABELS, figures.num_waiting);
+    ph__prometheus_count(&page->text, page->labels, NUM_LABELS, figures.num_waiting);
 }
 
 static void add_load(struct page *page, struct ph__served *served)
 {
-    struct ph__prometheus_label labels[NUM_LABELS];
-    list_labels(served, labels);
-    ph__prometheus_number(&page->text, labels, NUM_LABELS, (double)served->load_ns * 1e-9);
+    ph__prometheus_number(&page->text, page->labels, NUM_LABELS, (double)served->load_ns * 1e-9);
 }
 
 static void add_latencies(struct page *page, struct ph__served *served)
 {
     double bounds[PH_LATENCY_BUCKETS - 1];
-    struct ph__prometheus_label labels[NUM_LABELS];
     const struct ph__served_figures figures = ph__served_figures(served);
-    list_labels(served, labels);
     for (size_t i = 0; i < PH_LATENCY_BUCKETS - 1; i++)
         bounds[i] = (double)((uint64_t)PH_FIRST_LATENCY_NS << i) * 1e-9;
-    ph__prometheus_histogram(&page->text, labels, NUM_LABELS,
+    ph__prometheus_histogram(&page->text, page->labels, NUM_LABELS,
         &(struct ph__prometheus_histogram){
             PH_LATENCY_BUCKETS - 1, bounds, figures.latencies, (double)figures.request_ns * 1e-9});
 }
@@ -75,6 +61,8 @@ static void add_latencies(struct page *page, struct ph__served *served)
 static void visit(void *context, struct ph__served *served)
 {
     struct page *page = context;
+    page->labels[0] = (struct ph__prometheus_label){"model", served->model};
+    page->labels[1] = (struct ph__prometheus_label){"version", served->version_text};
     page->add(page, served);
 }
 
