@@ -134,7 +134,7 @@ static void read_call(const uint8_t *data, size_t size)
     char path[256];
     if (size == 0)
         return;
-    const enum ph__rest_method method = data[0] % (PH_REST_OTHER + 1);
+    const enum ph__rest_method method = data[0] % (PH_REST_POST + 1);
     const struct ph__bytes rest = {(const char *)data + 1, size - 1};
     const char *end = rest.size > 0 ? memchr(rest.bytes, '\n', rest.size) : NULL;
     const size_t path_size = end != NULL ? (size_t)(end - rest.bytes) : rest.size;

@@ -14,7 +14,7 @@
 
 enum {
     DEFAULT_CONNECTIONS = 256,
-    DEFAULT_CALLS = 128,
+    MAX_CALLS = 128, /* of a connection, at a time */
     DEFAULT_MESSAGE_BYTES = 4 << 20,
     DEFAULT_TIMEOUT_MS = 10000,
     SWEEP_MS = 500, /* between two looks at slow clients */
@@ -48,7 +48,7 @@ static bool begin_session(struct ph__grpc_connection *connection)
 {
     const struct ph__grpc_server *server = connection->server;
     const nghttp2_settings_entry entries[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, (uint32_t)server->options.max_calls},
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, MAX_CALLS},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, PH_GRPC_HEAD_BYTES},
     };
@@ -269,7 +269,6 @@ ph_status ph__grpc_server_create(const struct ph__grpc_options *options, struct 
     struct ph__grpc_options *own = &server->options;
     own->address = options->address != NULL ? options->address : DEFAULT_ADDRESS;
     own->max_connections = or_default(options->max_connections, DEFAULT_CONNECTIONS);
-    own->max_calls = or_default(options->max_calls, DEFAULT_CALLS);
     own->max_message_bytes = or_default(options->max_message_bytes, DEFAULT_MESSAGE_BYTES);
     own->client_timeout_ms = (uint32_t)or_default(options->client_timeout_ms, DEFAULT_TIMEOUT_MS);
     own->idle_timeout_ms = (uint32_t)or_default(options->idle_timeout_ms, own->client_timeout_ms);

@@ -54,7 +54,6 @@ struct ph__grpc_options {
     const struct ph__grpc_handler *handler; /* borrowed until destroy */
     struct ph__log *log;                    /* borrowed until destroy; NULL: none */
     size_t max_connections;                 /* 0: 256 */
-    size_t max_calls;                       /* of a connection, at a time; 0: 128 */
     size_t max_message_bytes;               /* larger ones finish the call with status 8; 0: 4 MiB */
     uint32_t client_timeout_ms; /* for a client to send a message, or to take an answer; 0: 10 s */
     uint32_t idle_timeout_ms;   /* of a connection without calls; 0: client_timeout_ms */

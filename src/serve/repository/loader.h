@@ -42,7 +42,6 @@ struct ph__load_job {
 
 struct ph__loader_options {
     const char *repository; /* borrowed until destroy, as are all pointers */
-    const struct ph_served_settings *settings;
     struct ph__scheduler *scheduler;
     size_t num_workers;
     bool is_in_background;        /* false: whoever gives a job does it, and waits */

@@ -476,7 +476,6 @@ ph_status ph__repository_create(
         return ph__out_of_memory("a repository");
     repository->options = *options;
     const struct ph__loader_options loader = {.repository = options->path,
-        .settings = options->settings,
         .scheduler = options->scheduler,
         .num_workers = options->num_workers,
         .is_in_background = options->loads_in_background,

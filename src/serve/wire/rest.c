@@ -8,28 +8,26 @@
 
 /* ---- paths ---- */
 
-enum method { GET = 1, POST = 2, ANY = 3 };
-
 /* Words of patterns: '*' is a model's name, '#' is "versions/V" or nothing. The first that fits counts. */
 static const struct route {
     const char *pattern;
     enum ph__oip_call call;
-    enum method method;
+    unsigned methods; /* of enum ph__rest_method */
 } routes[] = {
-    {"/v2/models/*/#/infer", PH_OIP_CALL_INFER, POST},
-    {"/v2", PH_OIP_CALL_SERVER_METADATA, GET},
-    {"/v2/health/live", PH_OIP_CALL_LIVE, GET},
-    {"/v2/health/ready", PH_OIP_CALL_READY, GET},
-    {"/v2/models/stats", PH_OIP_CALL_STATISTICS, GET},
-    {"/v2/repository/index", PH_OIP_CALL_INDEX, POST},
-    {"/v2/trace/setting", PH_OIP_CALL_TRACE, ANY},
-    {"/v2/models/*/#", PH_OIP_CALL_MODEL_METADATA, GET},
-    {"/v2/models/*/#/ready", PH_OIP_CALL_MODEL_READY, GET},
-    {"/v2/models/*/#/config", PH_OIP_CALL_CONFIG, GET},
-    {"/v2/models/*/#/stats", PH_OIP_CALL_STATISTICS, GET},
-    {"/v2/models/*/#/trace/setting", PH_OIP_CALL_TRACE, ANY},
-    {"/v2/repository/models/*/load", PH_OIP_CALL_LOAD, POST},
-    {"/v2/repository/models/*/unload", PH_OIP_CALL_UNLOAD, POST},
+    {"/v2/models/*/#/infer", PH_OIP_CALL_INFER, PH_REST_POST},
+    {"/v2", PH_OIP_CALL_SERVER_METADATA, PH_REST_GET},
+    {"/v2/health/live", PH_OIP_CALL_LIVE, PH_REST_GET},
+    {"/v2/health/ready", PH_OIP_CALL_READY, PH_REST_GET},
+    {"/v2/models/stats", PH_OIP_CALL_STATISTICS, PH_REST_GET},
+    {"/v2/repository/index", PH_OIP_CALL_INDEX, PH_REST_POST},
+    {"/v2/trace/setting", PH_OIP_CALL_TRACE, PH_REST_GET | PH_REST_POST},
+    {"/v2/models/*/#", PH_OIP_CALL_MODEL_METADATA, PH_REST_GET},
+    {"/v2/models/*/#/ready", PH_OIP_CALL_MODEL_READY, PH_REST_GET},
+    {"/v2/models/*/#/config", PH_OIP_CALL_CONFIG, PH_REST_GET},
+    {"/v2/models/*/#/stats", PH_OIP_CALL_STATISTICS, PH_REST_GET},
+    {"/v2/models/*/#/trace/setting", PH_OIP_CALL_TRACE, PH_REST_GET | PH_REST_POST},
+    {"/v2/repository/models/*/load", PH_OIP_CALL_LOAD, PH_REST_POST},
+    {"/v2/repository/models/*/unload", PH_OIP_CALL_UNLOAD, PH_REST_POST},
 };
 
 /* Takes "/word" off a path; its bytes are NULL at the path's end. */
@@ -101,15 +99,15 @@ static bool fits(
 enum ph__oip_code ph__rest_route(enum ph__rest_method method, const char *path, struct ph__arena *arena,
     enum ph__oip_call *call_out, struct ph__oip_request *request_out)
 {
-    static const enum method methods[] = {[PH_REST_GET] = GET, [PH_REST_POST] = POST, [PH_REST_OTHER] = 0};
     const struct route *found = routes, *end = routes + sizeof routes / sizeof *routes;
     while (found < end && !fits(found->pattern, path, arena, request_out))
         found++;
     if (found == end)
         return ph__oip_fail(PH_OIP_NOT_FOUND, "the server has no path '%s'", path);
     *call_out = found->call;
-    if ((methods[method] & found->method) == 0)
-        return ph__oip_fail(PH_OIP_BAD_METHOD, "'%s' takes %s", path, found->method == GET ? "GET" : "POST");
+    if ((method & found->methods) == 0)
+        return ph__oip_fail(
+            PH_OIP_BAD_METHOD, "'%s' takes %s", path, found->methods == PH_REST_GET ? "GET" : "POST");
     return PH_OIP_OK;
 }
 

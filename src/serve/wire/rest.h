@@ -7,7 +7,7 @@
 
 #define PH_REST_HEADER "Inference-Header-Content-Length"
 
-enum ph__rest_method { PH_REST_GET, PH_REST_POST, PH_REST_OTHER };
+enum ph__rest_method { PH_REST_OTHER = 0, PH_REST_GET = 1, PH_REST_POST = 2 };
 
 /* Finds the call of a path, "/v2/models/M/versions/V/infer", and puts model and version into the request.
  * Codes: NOT_FOUND; BAD_METHOD: the path wants another method. */
