@@ -1,7 +1,7 @@
-/* Interposes malloc, calloc, realloc and aligned_alloc in the test program that includes this file (one
- * source file only), and counts calls while armed. oneDNN's C API makes an argument map for each primitive
- * that it executes; calls from libdnnl, and from libstdc++ on its behalf, are counted apart. A chosen call
- * may fail.
+/* Interposes malloc, calloc, realloc, aligned_alloc and strdup in the test program that includes this file
+ * (one source file only), and counts calls while armed. Libraries' calls are counted apart: oneDNN makes an
+ * argument map for each primitive that it executes (also by libstdc++), libmicrohttpd a response, nghttp2 a
+ * stream. A chosen call may fail.
  *
  * Under a sanitizer, which owns malloc itself, nothing is interposed, and allocations_are_counted() returns
  * false. */
@@ -65,9 +65,11 @@ static inline void count_allocation(const void *caller)
     Dl_info info;
     if (!atomic_load(&allocations_armed))
         return;
-    bool is_library =
-        dladdr(caller, &info) != 0 && info.dli_fname != NULL &&
-        (strstr(info.dli_fname, "libdnnl") != NULL || strstr(info.dli_fname, "libstdc++") != NULL);
+    static const char *const libraries[] = {"libdnnl", "libstdc++", "libmicrohttpd", "libnghttp2"};
+    bool is_library = false;
+    if (dladdr(caller, &info) != 0 && info.dli_fname != NULL)
+        for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+            is_library |= strstr(info.dli_fname, libraries[i]) != NULL;
     atomic_fetch_add(&allocations_by[is_library ? ALLOCATOR_LIBRARY : ALLOCATOR_OURS], 1);
 }
 
@@ -106,6 +108,15 @@ void *aligned_alloc(size_t alignment, size_t size)
 {
     count_allocation(__builtin_return_address(0));
     return allocation_fails() ? NULL : __libc_memalign(alignment, size);
+}
+
+/* Counts for its caller, which the strdup of the C library would hide. */
+char *strdup(const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    count_allocation(__builtin_return_address(0));
+    char *copy = allocation_fails() ? NULL : __libc_malloc(size);
+    return copy != NULL ? memcpy(copy, text, size) : NULL;
 }
 
 #endif
