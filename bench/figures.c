@@ -1,5 +1,6 @@
 #include "figures.h"
 
+#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,4 +106,16 @@ void bench_make_folder(const char *name, char *folder_out, size_t size)
     snprintf(folder_out, size, "%s/%s-XXXXXX", parent != NULL && parent[0] != '\0' ? parent : "/tmp", name);
     if (mkdtemp(folder_out) == NULL)
         bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot make a folder like %s", name, folder_out));
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    (void)status, (void)type, (void)place;
+    remove(path);
+    return 0;
+}
+
+void bench_remove_folder(const char *folder)
+{
+    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }

@@ -45,5 +45,6 @@ void bench_finish(struct ph__json *figures, const char *path);
 
 /* Makes a folder with this name and six letters in $TMPDIR, or /tmp; the caller removes it. */
 void bench_make_folder(const char *name, char *folder_out, size_t size);
+void bench_remove_folder(const char *folder); /* with all that is in it */
 
 #endif

@@ -3,7 +3,6 @@
 #ifndef PH_BENCH_DATA_H
 #define PH_BENCH_DATA_H
 
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,14 +61,6 @@ static inline double bench_memory_bandwidth(void)
     return best;
 }
 
-static inline int bench_remove(const char *path, const struct stat *status, int flag, struct FTW *place)
-{
-    (void)status;
-    (void)flag;
-    (void)place;
-    return remove(path);
-}
-
 /* Reads the command line, with --rows N, and makes a folder for the files. */
 static inline struct bench bench_begin(int argc, char **argv, const char *name, size_t num_rows)
 {
@@ -90,7 +81,7 @@ static inline struct bench bench_begin(int argc, char **argv, const char *name, 
 
 static inline void bench_end(struct bench *bench)
 {
-    nftw(bench->folder, bench_remove, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove_folder(bench->folder);
     bench_finish(bench->results, bench->json_path);
     ph__arena_fini(&bench->arena);
 }

@@ -63,7 +63,7 @@ static double prepare_speed(struct bench *bench, const struct ph_data_settings *
     const char *folder = bench_prepare(bench, settings, "prepared", num_threads, summary);
     double megabytes = (double)summary->num_text_bytes * 1e-6;
     *core_speed_out = megabytes / (bench_cpu_seconds() - start);
-    nftw(folder, bench_remove, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove_folder(folder);
     return megabytes / summary->seconds;
 }
 

@@ -58,7 +58,7 @@ static struct ph_train_summary train(struct bench *bench, const struct ph_config
     job.reading.is_shuffled = source->is_shuffled;
     job.options.folder = ph__arena_printf(&bench->arena, "%s/%s-%zu", bench->folder, source->name, round);
     bench_check(ph__train(&job, &summary));
-    nftw(job.options.folder, bench_remove, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove_folder(job.options.folder);
     return summary;
 }
 
