@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
@@ -10,10 +11,12 @@
 #include "base/rng.h"
 #include "figures.h"
 #include "serve/model_folder.h"
+#include "serve/onnx_export.h"
 #include "serve/scorer.h"
+#include "serve/session.h"
 
-#define CONFIG                                               \
-    "data: {format: criteo, encoding: hash, rows: 100000}\n" \
+#define CONFIG                                            \
+    "data: {format: criteo, encoding: hash, rows: %zu}\n" \
     "model: {kind: dlrm, embedding_dim: %zu, bottom_units: [512, 256], top_units: [512, 256]}\n"
 
 struct serve_rows *serve_rows_make(void)
@@ -45,7 +48,7 @@ const char *serve_path(struct ph__arena *arena, const char *folder, const char *
     return path;
 }
 
-void serve_folder_make(struct ph__arena *arena, const char *folder, size_t dim)
+void serve_folder_make(struct ph__arena *arena, const char *folder, const struct serve_model *model)
 {
     struct ph__writer *writer = NULL;
     struct ph__model_config config;
@@ -56,13 +59,13 @@ void serve_folder_make(struct ph__arena *arena, const char *folder, size_t dim)
     struct ph_scorer *scorer = NULL;
     bench_check(ph__directory_create(folder));
     bench_check(ph__writer_open(serve_path(arena, folder, "config.yaml"), &writer));
-    bench_check(ph__writer_printf(writer, CONFIG, dim));
+    bench_check(ph__writer_printf(writer, CONFIG, model->table_rows, model->dim));
     bench_check(ph__writer_finish(writer));
     ph__writer_close(writer);
     bench_check(ph__model_config_read(&config, folder));
     bench_check(ph_encoder_create(&config.data, &encoder));
     bench_check(ph_encoder_save(encoder, serve_path(arena, folder, "encoder.json")));
-    bench_check(ph_store_create(1, &store));
+    bench_check(ph_store_create(model->seed, &store));
     bench_check(ph_state_create(&state));
     bench_check(ph_backend_create(
         &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
@@ -81,4 +84,43 @@ void serve_folder_make(struct ph__arena *arena, const char *folder, size_t dim)
     ph_store_destroy(store);
     ph_encoder_destroy(encoder);
     ph__model_config_fini(&config);
+}
+
+static struct serve_encoded *encode(const struct ph_encoder *encoder, const struct serve_rows *rows)
+{
+    struct ph__inputs inputs;
+    struct ph__row_encoder row_encoder;
+    struct ph__rows encoded = {0};
+    struct serve_encoded *result = calloc(1, sizeof *result);
+    if (result == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %d encoded rows", SERVE_NUM_ROWS));
+    bench_check(ph__inputs_init(encoder, &inputs));
+    ph__row_encoder_init(&row_encoder, encoder, NULL);
+    for (size_t row = 0; row < SERVE_NUM_ROWS; row++) {
+        encoded.num_rows = 0;
+        bench_check(
+            ph__inputs_encode(&inputs, &row_encoder, rows->cells + row * SERVE_NUM_COLUMNS, &encoded));
+        memcpy(result->dense[row], encoded.words + encoder->dense_word, sizeof result->dense[row]);
+        for (size_t i = 0; i < SERVE_NUM_SPARSE; i++)
+            result->ids[row][i] = encoded.words[encoder->sparse_word + i];
+    }
+    ph__rows_fini(&encoded);
+    ph__row_encoder_fini(&row_encoder);
+    ph__inputs_fini(&inputs);
+    return result;
+}
+
+struct serve_encoded *serve_peer_make(
+    struct ph__arena *arena, const char *folder, const struct serve_rows *rows)
+{
+    struct ph__model_config config;
+    struct ph__model_folder model = {0};
+    bench_check(ph__model_config_read(&config, folder));
+    bench_check(ph__model_folder_open(
+        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32, NULL));
+    bench_check(ph__onnx_export(&model, "dlrm", serve_path(arena, folder, "model.onnx")));
+    struct serve_encoded *encoded = encode(model.encoder, rows);
+    ph__model_folder_close(&model);
+    ph__model_config_fini(&config);
+    return encoded;
 }

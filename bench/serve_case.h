@@ -1,5 +1,5 @@
-/* A DLRM to serve: 13 dense features, 26 tables of 100,000 rows, bottom 512-256, top 512-256-1, with random
- * weights, and rows as Criteo has them. */
+/* A DLRM to serve: 13 dense features, 26 tables, bottom 512-256, top 512-256-1, with random weights, and rows
+ * as Criteo has them. */
 #ifndef PH_BENCH_SERVE_CASE_H
 #define PH_BENCH_SERVE_CASE_H
 
@@ -21,8 +21,24 @@ struct serve_rows {
 /* Makes rows of mostly small counts, and of ids from a power law, each a hash of its rank; malloc'ed. */
 struct serve_rows *serve_rows_make(void);
 
+/* Sizes of a model's tables, and the seed of its weights. */
+struct serve_model {
+    size_t dim, table_rows;
+    uint64_t seed;
+};
+
 /* Makes a folder with the files that phloem train makes, with initial weights. */
-void serve_folder_make(struct ph__arena *arena, const char *folder, size_t dim);
+void serve_folder_make(struct ph__arena *arena, const char *folder, const struct serve_model *model);
+
+/* The rows as the model reads them. */
+struct serve_encoded {
+    float dense[SERVE_NUM_ROWS][SERVE_NUM_DENSE];
+    int64_t ids[SERVE_NUM_ROWS][SERVE_NUM_SPARSE];
+};
+
+/* Writes model.onnx into the model's folder, for peers, which read encoded rows; malloc'ed. */
+struct serve_encoded *serve_peer_make(
+    struct ph__arena *arena, const char *folder, const struct serve_rows *rows);
 
 /* Returns the path of a file in a folder, in the arena. */
 const char *serve_path(struct ph__arena *arena, const char *folder, const char *name);

@@ -15,6 +15,8 @@ import pathlib
 import sys
 import time
 
+import onnx_session
+
 sys.path.pop(0)  # this folder, whose files are named after the packages that they import
 
 try:
@@ -34,16 +36,6 @@ def load(path):
     return dict(numpy.load(path))
 
 
-def open_session(path):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    options.add_session_config_entry("session.set_denormal_as_zero", "1")
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-
 def percentile(ascending, percent):
     """Returns the smallest value that at least `percent` percent of all values do not exceed."""
     return ascending[max(0, (percent * len(ascending) + 99) // 100 - 1)]
@@ -51,7 +43,7 @@ def percentile(ascending, percent):
 
 class Case:
     def __init__(self, model, inputs, batch):
-        self.session = open_session(model)
+        self.session = onnx_session.open_session(onnxruntime, model, threads=1)
         arrays = load(inputs)
         names = [value.name for value in self.session.get_inputs()]
         num_batches = len(arrays[names[0]]) // batch

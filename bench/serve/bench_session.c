@@ -10,18 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file/file.h"
 #include "base/format/json.h"
 #include "base/memory/arena.h"
 #include "base/thread/clock.h"
 #include "figures.h"
 #include "flags.h"
 #include "peer.h"
-#include "serve/model_folder.h"
-#include "serve/onnx_export.h"
-#include "serve/session.h"
+#include "phloem/serve.h"
 #include "serve_case.h"
 
 enum { MAX_BATCH = 64 };
@@ -59,56 +55,19 @@ static void close_npy(FILE *file, const char *path)
         bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot write", path));
 }
 
-/* Writes the rows for the peer, encoded as the model reads them. */
-static void write_encoded(const struct ph_encoder *encoder, const struct serve_rows *rows,
-    const char *dense_path, const char *ids_path)
-{
-    struct ph__inputs inputs;
-    struct ph__row_encoder row_encoder;
-    struct ph__rows encoded = {0};
-    FILE *dense = open_npy(dense_path, "<f4", SERVE_NUM_DENSE),
-         *ids = open_npy(ids_path, "<i8", SERVE_NUM_SPARSE);
-    bench_check(ph__inputs_init(encoder, &inputs));
-    ph__row_encoder_init(&row_encoder, encoder, NULL);
-    for (size_t row = 0; row < SERVE_NUM_ROWS; row++) {
-        encoded.num_rows = 0;
-        bench_check(
-            ph__inputs_encode(&inputs, &row_encoder, rows->cells + row * SERVE_NUM_COLUMNS, &encoded));
-        fwrite(encoded.words + encoder->dense_word, sizeof(float), SERVE_NUM_DENSE, dense);
-        for (size_t i = 0; i < SERVE_NUM_SPARSE; i++)
-            fwrite(&(int64_t){encoded.words[encoder->sparse_word + i]}, sizeof(int64_t), 1, ids);
-    }
-    close_npy(dense, dense_path);
-    close_npy(ids, ids_path);
-    ph__rows_fini(&encoded);
-    ph__row_encoder_fini(&row_encoder);
-    ph__inputs_fini(&inputs);
-}
-
-/* ---- the folder ---- */
-
 /* Writes the peer's model and its rows into the folder. */
 static void prepare_peer(struct ph__arena *arena, const char *folder, const struct serve_rows *rows)
 {
-    struct ph__model_config config;
-    struct ph__model_folder model = {0};
-    bench_check(ph__model_config_read(&config, folder));
-    bench_check(ph__model_folder_open(
-        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32, NULL));
-    bench_check(ph__onnx_export(&model, "dlrm", serve_path(arena, folder, "model.onnx")));
-    write_encoded(
-        model.encoder, rows, serve_path(arena, folder, "dense.npy"), serve_path(arena, folder, "ids.npy"));
-    ph__model_folder_close(&model);
-    ph__model_config_fini(&config);
-}
-
-static void remove_folder(struct ph__arena *arena, const char *folder)
-{
-    static const char *const names[] = {
-        "config.yaml", "encoder.json", "model.safetensors", "model.onnx", "dense.npy", "ids.npy"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        remove(serve_path(arena, folder, names[i]));
-    rmdir(folder);
+    struct serve_encoded *encoded = serve_peer_make(arena, folder, rows);
+    const char *const dense_path = serve_path(arena, folder, "dense.npy");
+    const char *const ids_path = serve_path(arena, folder, "ids.npy");
+    FILE *dense = open_npy(dense_path, "<f4", SERVE_NUM_DENSE),
+         *ids = open_npy(ids_path, "<i8", SERVE_NUM_SPARSE);
+    fwrite(encoded->dense, sizeof encoded->dense, 1, dense);
+    fwrite(encoded->ids, sizeof encoded->ids, 1, ids);
+    close_npy(dense, dense_path);
+    close_npy(ids, ids_path);
+    free(encoded);
 }
 
 /* ---- calls ---- */
@@ -236,7 +195,7 @@ static void run_model(const struct options *options, struct peer *peer, const st
     struct ph_session *session = NULL;
     char folder[256];
     bench_make_folder("bench_session", folder, sizeof folder);
-    serve_folder_make(&arena, folder, dim);
+    serve_folder_make(&arena, folder, &(struct serve_model){.dim = dim, .table_rows = 100000, .seed = 1});
     if (peer_is_there(peer))
         prepare_peer(&arena, folder, rows);
     bench_check(ph_session_open(folder,
@@ -246,7 +205,7 @@ static void run_model(const struct options *options, struct peer *peer, const st
         start_peer(peer, &arena, folder, batches[i]);
         run_batch(session, peer, rows, options, dim, batches[i], results);
     }
-    remove_folder(&arena, folder);
+    bench_remove_folder(folder);
     ph_session_close(session);
     ph__arena_fini(&arena);
 }
