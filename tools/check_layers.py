@@ -27,7 +27,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("MPI", r"mpi\w*\.h", r"src/comm/wire/\w*mpi\w*\.c|tests/mpi/pmpi_traffic\.c|bench/peers/openmpi_allreduce\.c"),
     ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/link/\w*ucx\w*\.c"),
     ("libmicrohttpd", r"microhttpd\.h", r"src/net/server/http_server\.c"),
-    ("nghttp2", r"nghttp2/nghttp2\.h", r"src/net/server/grpc_\w+\.[ch]|tests/unit/net/server/grpc_client\.h|bench/serve/bench_server/load\.c"),
+    ("nghttp2", r"nghttp2/nghttp2\.h", r"src/net/server/grpc_\w+\.[ch]|tests/unit/net/server/grpc_client\.h|bench/serve/bench_server/load_wire\.c"),
     ("SimGrid", r"(simgrid/.*|smpi/.*|xbt/.*)", r"src/sim/\w*simgrid\w*\.c"),
     ("CUDA", r"(cuda\w*|cublas\w*|nccl\w*)\.h", r"src/kernel/cuda/.*"),
 ]

@@ -36,6 +36,8 @@ refuses "--transport '': must be one of shm|tcp" "$hub/bench_pushpull" --quick -
 refuses "--chunk-kib '0': not a positive number" "$hub/bench_partition" --chunk-kib 0
 refuses "--precision 'fp61': must be one of fp32|bf16" "$PH_BINARY_DIR/bench/train/bench_dlrm" --precision fp61
 
+refuses "--only 'rate': must be one of rates|python|reloads" "$PH_BINARY_DIR/bench/serve/bench_server" --only rate
+refuses "--kills '0': not a positive number" "$PH_BINARY_DIR/bench/serve/bench_server" --kills 0
 refuses "--wire 'fp8': must be one of fp32|fp16|bf16|int8" "$PH_BINARY_DIR/bench/comm/bench_ranks" --wire fp8
 
 # A value that is missing.

@@ -59,4 +59,13 @@ train 2
 end
 train 1
 END
+make_small_job
+succeeds train job.yaml --out run --quiet
+succeeds export run --onnx model.onnx
+answers fastapi ready '[1-9][0-9]*' ended 'skipped .*nowhere.onnx.*' <<'END'
+case model.onnx threads=1
+port 0
+end
+case nowhere.onnx threads=1
+END
 skips_if_none_is_there
