@@ -8,8 +8,4 @@
 struct ph__http_handler ph__rest_handler(struct ph_server *server);
 struct ph__grpc_handler ph__grpc_handler(struct ph_server *server);
 
-/* Frees what is kept from request to request. */
-void ph__rest_front_fini(struct ph_server *server);
-void ph__grpc_front_fini(struct ph_server *server);
-
 #endif

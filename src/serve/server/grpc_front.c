@@ -1,5 +1,4 @@
 /* The gRPC wire: calls become requests, and answers become messages. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/thread/clock.h"
@@ -8,20 +7,7 @@
 
 #define MAX_STREAM_REQUESTS 1024 /* of one stream in flight */
 
-/* State of a call, to which its own pointer leads. */
-struct call_state {
-    enum ph__oip_call call;
-    struct ph_server *server;
-    struct ph__infer *infers; /* that score for it, linked by next_of_call */
-    size_t num_infers;
-    uint64_t begun_ns; /* when the head came; of a stream: the message */
-    bool has_message, is_half_closed;
-    struct ph__arena arena;
-    struct ph__buffer answer;
-    struct call_state *next;
-};
-
-static struct call_state *state_of(struct ph__grpc_call *call)
+static struct ph__call_state *state_of(struct ph__grpc_call *call)
 {
     return *ph__grpc_call_user(call);
 }
@@ -33,27 +19,10 @@ static void finish(struct ph__grpc_call *call, enum ph__oip_code code)
 
 /* ---- calls begin ---- */
 
-static struct call_state *take_state(struct ph_server *server)
-{
-    struct call_state *state = server->grpc_states;
-    if (state != NULL)
-        server->grpc_states = state->next;
-    else
-        state = calloc(1, sizeof *state);
-    if (state != NULL) {
-        state->server = server;
-        state->infers = NULL;
-        state->num_infers = 0;
-        state->begun_ns = ph__clock_ns();
-        state->has_message = state->is_half_closed = false;
-    }
-    return state;
-}
-
 static void begin(void *context, struct ph__grpc_call *call)
 {
     struct ph_server *server = context;
-    struct call_state *state = take_state(server);
+    struct ph__call_state *state = ph__call_state_take(server);
     const struct ph__bytes path = ph__grpc_call_path(call);
     *ph__grpc_call_user(call) = state;
     enum ph__oip_code code = state != NULL ? PH_OIP_OK : PH_OIP_UNAVAILABLE;
@@ -71,14 +40,14 @@ static void begin(void *context, struct ph__grpc_call *call)
 
 /* ---- scoring ---- */
 
-static void link_infer(struct call_state *state, struct ph__infer *infer)
+static void link_infer(struct ph__call_state *state, struct ph__infer *infer)
 {
     infer->next_of_call = state->infers;
     state->infers = infer;
     state->num_infers++;
 }
 
-static void unlink_infer(struct call_state *state, const struct ph__infer *infer)
+static void unlink_infer(struct ph__call_state *state, const struct ph__infer *infer)
 {
     struct ph__infer **place = &state->infers;
     while (*place != infer)
@@ -91,17 +60,17 @@ static void unlink_infer(struct call_state *state, const struct ph__infer *infer
 static void send_error(
     struct ph__grpc_call *call, const struct ph__oip_infer_request *request, const char *text)
 {
-    struct call_state *state = state_of(call);
+    struct ph__call_state *state = state_of(call);
     const struct ph__oip_stream_response response = {
         .error_message = ph__bytes_of(text), .response = {.id = request->id}};
-    ph__buffer_clear(&state->answer);
-    ph__message_to_protobuf(&ph__oip_stream_response_message, &response, &state->answer);
-    ph__grpc_send(call, state->answer.bytes, state->answer.size);
+    ph__buffer_clear(&state->body);
+    ph__message_to_protobuf(&ph__oip_stream_response_message, &response, &state->body);
+    ph__grpc_send(call, state->body.bytes, state->body.size);
 }
 
 static void end_stream_if_done(struct ph__grpc_call *call)
 {
-    const struct call_state *state = state_of(call);
+    const struct ph__call_state *state = state_of(call);
     if (state->call == PH_OIP_CALL_STREAM && state->is_half_closed && state->num_infers == 0)
         ph__grpc_finish(call, 0, "");
 }
@@ -109,7 +78,7 @@ static void end_stream_if_done(struct ph__grpc_call *call)
 void ph__grpc_answer_infer(struct ph__infer *infer)
 {
     struct ph__grpc_call *call = infer->front;
-    struct call_state *state = state_of(call);
+    struct ph__call_state *state = state_of(call);
     const bool is_scored = infer->work.code == PH_OIP_OK;
     unlink_infer(state, infer);
     if (is_scored)
@@ -125,7 +94,7 @@ void ph__grpc_answer_infer(struct ph__infer *infer)
 
 static enum ph__oip_code put(struct ph__grpc_call *call, struct ph__infer *infer)
 {
-    const struct call_state *state = state_of(call);
+    const struct ph__call_state *state = state_of(call);
     const ph_status status = ph__message_from_protobuf(
         &ph__oip_infer_request_message, infer->body.bytes, infer->body.size, &infer->arena, &infer->request);
     if (status != PH_OK)
@@ -142,7 +111,7 @@ static enum ph__oip_code put(struct ph__grpc_call *call, struct ph__infer *infer
 
 static void score(struct ph__grpc_call *call, struct ph__buffer *message)
 {
-    struct call_state *state = state_of(call);
+    struct ph__call_state *state = state_of(call);
     const enum ph__infer_wire wire = state->call == PH_OIP_CALL_STREAM ? PH_WIRE_STREAM : PH_WIRE_GRPC;
     struct ph__infer *infer = ph__infer_take(state->server, wire, call, state->begun_ns);
     if (infer == NULL) {
@@ -177,7 +146,7 @@ static void loaded(void *context, enum ph__oip_code code)
 
 static enum ph__oip_code answer(struct ph__grpc_call *call, const struct ph__buffer *message)
 {
-    struct call_state *state = state_of(call);
+    struct ph__call_state *state = state_of(call);
     struct ph__oip_request request;
     union ph__oip_answer result;
     enum ph__oip_code code = ph__oip_code_of(ph__message_from_protobuf(
@@ -189,18 +158,18 @@ static enum ph__oip_code answer(struct ph__grpc_call *call, const struct ph__buf
     code = ph__server_answer(state->server, state->call, &request, &state->arena, &result);
     if (code != PH_OIP_OK)
         return code;
-    ph__buffer_clear(&state->answer);
-    ph__message_to_protobuf(ph__oip_response_of(state->call), &result, &state->answer);
-    if (state->answer.has_failed)
+    ph__buffer_clear(&state->body);
+    ph__message_to_protobuf(ph__oip_response_of(state->call), &result, &state->body);
+    if (state->body.has_failed)
         return ph__oip_fail(PH_OIP_UNAVAILABLE, "out of memory");
-    ph__grpc_send(call, state->answer.bytes, state->answer.size);
+    ph__grpc_send(call, state->body.bytes, state->body.size);
     ph__grpc_finish(call, 0, "");
     return PH_OIP_OK;
 }
 
 static void message(void *context, struct ph__grpc_call *call, struct ph__buffer *bytes)
 {
-    struct call_state *state = state_of(call);
+    struct ph__call_state *state = state_of(call);
     (void)context;
     const bool is_second = state->has_message && state->call != PH_OIP_CALL_STREAM;
     state->has_message = true;
@@ -221,7 +190,7 @@ static void message(void *context, struct ph__grpc_call *call, struct ph__buffer
 
 static void half_closed(void *context, struct ph__grpc_call *call)
 {
-    struct call_state *state = state_of(call);
+    struct ph__call_state *state = state_of(call);
     (void)context;
     state->is_half_closed = true;
     if (!state->has_message && state->call != PH_OIP_CALL_STREAM)
@@ -232,7 +201,7 @@ static void half_closed(void *context, struct ph__grpc_call *call)
 static void end(void *context, struct ph__grpc_call *call, bool was_cancelled)
 {
     struct ph_server *server = context;
-    struct call_state *state = state_of(call);
+    struct ph__call_state *state = state_of(call);
     (void)was_cancelled;
     if (state == NULL)
         return;
@@ -243,23 +212,11 @@ static void end(void *context, struct ph__grpc_call *call, bool was_cancelled)
     }
     if (state->call == PH_OIP_CALL_LOAD)
         ph__repository_forget(server->repository, call);
-    ph__arena_reset(&state->arena);
-    state->next = server->grpc_states;
-    server->grpc_states = state;
+    ph__call_state_give_back(state);
 }
 
 struct ph__grpc_handler ph__grpc_handler(struct ph_server *server)
 {
     return (struct ph__grpc_handler){
         .begin = begin, .message = message, .half_closed = half_closed, .end = end, .context = server};
-}
-
-void ph__grpc_front_fini(struct ph_server *server)
-{
-    for (struct call_state *state = server->grpc_states, *next; state != NULL; state = next) {
-        next = state->next;
-        ph__arena_fini(&state->arena);
-        ph__buffer_fini(&state->answer);
-        free(state);
-    }
 }

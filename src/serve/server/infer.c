@@ -15,6 +15,27 @@
 
 /* ---- life ---- */
 
+struct ph__call_state *ph__call_state_take(struct ph_server *server)
+{
+    struct ph__call_state *state = server->free_states;
+    if (state != NULL)
+        server->free_states = state->next;
+    else
+        state = calloc(1, sizeof *state);
+    if (state != NULL)
+        *state = (struct ph__call_state){
+            .server = server, .begun_ns = ph__clock_ns(), .arena = state->arena, .body = state->body};
+    return state;
+}
+
+void ph__call_state_give_back(struct ph__call_state *state)
+{
+    ph__arena_reset(&state->arena);
+    ph__buffer_recycle(&state->body);
+    state->next = state->server->free_states;
+    state->server->free_states = state;
+}
+
 struct ph__infer *ph__infer_take(
     struct ph_server *server, enum ph__infer_wire wire, void *front, uint64_t arrived_ns)
 {

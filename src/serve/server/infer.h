@@ -40,6 +40,26 @@ struct ph__infer {
     struct ph__infer *next_of_call; /* gRPC: of the same call */
 };
 
+/* A call of either wire, to which the own pointer of its exchange, or of its call of gRPC, leads. */
+struct ph__call_state {
+    struct ph_server *server;
+    enum ph__oip_call call;
+    uint64_t begun_ns;        /* when the head came; of a stream: the message */
+    struct ph__infer *infers; /* that score for it, linked by next_of_call */
+    size_t num_infers;        /* gRPC */
+    bool has_message, is_half_closed;
+    enum ph__oip_code refused; /* REST: before the body came; OK: not */
+    char error[PH_WORK_ERROR_BYTES], header_length[24];
+    struct ph__oip_request request; /* of the path */
+    struct ph__arena arena;
+    struct ph__buffer body; /* of the request when it was compressed; of an answer that is none of infer's */
+    struct ph__call_state *next; /* not in use */
+};
+
+/* Takes one that is not in use; NULL without memory. */
+struct ph__call_state *ph__call_state_take(struct ph_server *server);
+void ph__call_state_give_back(struct ph__call_state *state);
+
 /* Takes one that is not in use; NULL without memory. arrived_ns: when the request's head came. */
 struct ph__infer *ph__infer_take(
     struct ph_server *server, enum ph__infer_wire wire, void *front, uint64_t arrived_ns);

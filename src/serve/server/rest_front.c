@@ -1,7 +1,6 @@
 /* The REST wire: exchanges of HTTP become calls, and answers become bodies. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file/compress.h"
@@ -14,23 +13,7 @@
 #define JSON "application/json"
 #define BINARY "application/octet-stream"
 
-/* State of an exchange, to which its own pointer leads. */
-struct exchange_state {
-    enum ph__oip_call call;
-    enum ph__oip_code refused;      /* OK: not */
-    struct ph__oip_request request; /* texts in the arena */
-    struct ph__infer *infer;        /* that scores for it; NULL: none */
-    struct ph_server *server;
-    struct ph__arena arena;
-    struct ph__buffer body; /* of the request when it was compressed; of an answer that is none of infer's */
-    uint64_t begun_ns;      /* when the head came */
-    char header_length[24];
-    char error[PH_WORK_ERROR_BYTES]; /* of a refusal */
-    struct exchange_state *next;
-};
-
-/* Kept from request to request, by the server: struct ph_server.rest_states. */
-static struct exchange_state *state_of(struct ph__http_exchange *exchange)
+static struct ph__call_state *state_of(struct ph__http_exchange *exchange)
 {
     return *ph__http_exchange_user(exchange);
 }
@@ -50,7 +33,7 @@ static void answer(struct ph__http_exchange *exchange, unsigned status, struct p
 static void answer_error(struct ph__http_exchange *exchange, enum ph__oip_code code, const char *text)
 {
     static const char no_memory[] = "{\"error\":\"out of memory\"}";
-    struct exchange_state *state = state_of(exchange);
+    struct ph__call_state *state = state_of(exchange);
     if (state == NULL) {
         answer(exchange, 503, ph__bytes_of(no_memory));
         return;
@@ -65,7 +48,7 @@ static void answer_error(struct ph__http_exchange *exchange, enum ph__oip_code c
 static void answer_call(
     struct ph__http_exchange *exchange, enum ph__oip_call call, const union ph__oip_answer *result)
 {
-    struct exchange_state *state = state_of(exchange);
+    struct ph__call_state *state = state_of(exchange);
     const bool is_question =
         call == PH_OIP_CALL_LIVE || call == PH_OIP_CALL_READY || call == PH_OIP_CALL_MODEL_READY;
     ph__buffer_clear(&state->body);
@@ -79,7 +62,7 @@ static void answer_call(
 void ph__rest_answer_infer(struct ph__infer *infer)
 {
     struct ph__http_exchange *exchange = infer->front;
-    struct exchange_state *state = state_of(exchange);
+    struct ph__call_state *state = state_of(exchange);
     struct ph__http_answer scored = {
         .status = 200, .headers = {{"Content-Type", infer->has_binary ? BINARY : JSON}}};
     if (infer->work.code != PH_OIP_OK) {
@@ -100,21 +83,6 @@ void ph__rest_answer_infer(struct ph__infer *infer)
 
 /* ---- requests ---- */
 
-static struct exchange_state *take_state(struct ph_server *server)
-{
-    struct exchange_state *state = server->rest_states;
-    if (state != NULL)
-        server->rest_states = state->next;
-    else
-        state = calloc(1, sizeof *state);
-    if (state != NULL) {
-        state->server = server;
-        state->infer = NULL;
-        state->refused = PH_OIP_OK;
-    }
-    return state;
-}
-
 static enum ph__rest_method method_of(const struct ph__http_exchange *exchange)
 {
     const char *method = ph__http_exchange_method(exchange);
@@ -128,7 +96,7 @@ static enum ph__rest_method method_of(const struct ph__http_exchange *exchange)
 static enum ph__oip_code admit(
     struct ph_server *server, struct ph__http_exchange *exchange, uint64_t body_bytes)
 {
-    struct exchange_state *state = state_of(exchange);
+    struct ph__call_state *state = state_of(exchange);
     struct ph__served *served;
     const char *authorization = ph__http_exchange_header(exchange, "authorization");
     enum ph__oip_code code = ph__rest_route(
@@ -156,13 +124,12 @@ static enum ph__oip_code admit(
 static void begin(void *context, struct ph__http_exchange *exchange, uint64_t body_bytes)
 {
     struct ph_server *server = context;
-    struct exchange_state *state = take_state(server);
+    struct ph__call_state *state = ph__call_state_take(server);
     *ph__http_exchange_user(exchange) = state;
     if (state == NULL) {
         answer_error(exchange, PH_OIP_UNAVAILABLE, "");
         return;
     }
-    state->begun_ns = ph__clock_ns();
     state->refused = admit(server, exchange, body_bytes);
     if (state->refused == PH_OIP_OK)
         return;
@@ -176,7 +143,7 @@ static enum ph__oip_code unpack(
     struct ph_server *server, struct ph__http_exchange *exchange, struct ph__bytes *body)
 {
     const char *encoding = ph__http_exchange_header(exchange, "content-encoding");
-    struct exchange_state *state = state_of(exchange);
+    struct ph__call_state *state = state_of(exchange);
     if (encoding == NULL || strcmp(encoding, "identity") == 0)
         return PH_OIP_OK;
     if (strcmp(encoding, "gzip") != 0 && strcmp(encoding, "deflate") != 0)
@@ -202,7 +169,7 @@ static enum ph__infer_packing packing_of(const struct ph__http_exchange *exchang
 static enum ph__oip_code score(
     struct ph_server *server, struct ph__http_exchange *exchange, struct ph__bytes body)
 {
-    struct exchange_state *state = state_of(exchange);
+    struct ph__call_state *state = state_of(exchange);
     struct ph__infer *infer = ph__infer_take(server, PH_WIRE_REST, exchange, state->begun_ns);
     if (infer == NULL)
         return ph__oip_fail(PH_OIP_UNAVAILABLE, "out of memory");
@@ -212,7 +179,7 @@ static enum ph__oip_code score(
     if (code == PH_OIP_OK)
         code = ph__infer_put(infer, &state->request, UINT64_MAX, body.size);
     if (code == PH_OIP_OK)
-        state->infer = infer;
+        state->infers = infer;
     else
         ph__infer_give_back(infer);
     return code;
@@ -230,7 +197,7 @@ static void loaded(void *context, enum ph__oip_code code)
 static void handle(void *context, struct ph__http_exchange *exchange, struct ph__bytes body)
 {
     struct ph_server *server = context;
-    struct exchange_state *state = state_of(exchange);
+    struct ph__call_state *state = state_of(exchange);
     union ph__oip_answer result;
     if (state->refused != PH_OIP_OK) {
         answer_error(exchange, state->refused, state->error);
@@ -261,34 +228,21 @@ static void handle(void *context, struct ph__http_exchange *exchange, struct ph_
 static void end(void *context, struct ph__http_exchange *exchange, bool was_cancelled)
 {
     struct ph_server *server = context;
-    struct exchange_state *state = state_of(exchange);
+    struct ph__call_state *state = state_of(exchange);
     if (state == NULL)
         return;
-    if (state->infer != NULL && was_cancelled && !state->infer->is_collected)
-        ph__infer_abandon(state->infer);
-    else if (state->infer != NULL) {
-        ph__infer_trace(state->infer);
-        ph__infer_give_back(state->infer);
+    if (state->infers != NULL && was_cancelled && !state->infers->is_collected)
+        ph__infer_abandon(state->infers);
+    else if (state->infers != NULL) {
+        ph__infer_trace(state->infers);
+        ph__infer_give_back(state->infers);
     }
     if (state->call == PH_OIP_CALL_LOAD)
         ph__repository_forget(server->repository, exchange);
-    ph__arena_reset(&state->arena);
-    ph__buffer_clear(&state->body);
-    state->next = server->rest_states;
-    server->rest_states = state;
+    ph__call_state_give_back(state);
 }
 
 struct ph__http_handler ph__rest_handler(struct ph_server *server)
 {
     return (struct ph__http_handler){.begin = begin, .handle = handle, .end = end, .context = server};
-}
-
-void ph__rest_front_fini(struct ph_server *server)
-{
-    for (struct exchange_state *state = server->rest_states, *next; state != NULL; state = next) {
-        next = state->next;
-        ph__arena_fini(&state->arena);
-        ph__buffer_fini(&state->body);
-        free(state);
-    }
 }

@@ -237,8 +237,15 @@ ph_status ph_server_create(const struct ph_server_options *options, struct ph_se
 
 /* ---- ending ---- */
 
-static void free_infers(struct ph_server *server)
+/* Frees what was kept from request to request. */
+static void free_kept(struct ph_server *server)
 {
+    for (struct ph__call_state *state = server->free_states, *next; state != NULL; state = next) {
+        next = state->next;
+        ph__arena_fini(&state->arena);
+        ph__buffer_fini(&state->body);
+        free(state);
+    }
     for (struct ph__infer *infer = server->free_infers, *next; infer != NULL; infer = next) {
         next = infer->next;
         ph__arena_fini(&infer->arena);
@@ -265,9 +272,7 @@ void ph_server_destroy(struct ph_server *server)
     }
     ph__repository_destroy(server->repository);
     ph__scheduler_destroy(server->scheduler);
-    ph__rest_front_fini(server);
-    ph__grpc_front_fini(server);
-    free_infers(server);
+    free_kept(server);
     ph__trace_destroy(server->tracing.chrome);
     for (size_t i = 0; i < sizeof server->sources / sizeof *server->sources; i++)
         ph__event_source_remove(server->sources[i]);

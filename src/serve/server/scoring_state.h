@@ -25,8 +25,7 @@
 #define PH_TOKEN_BYTES 512
 
 struct ph__infer;
-struct exchange_state;
-struct call_state;
+struct ph__call_state;
 
 struct ph__tokens {
     char scoring[PH_TOKEN_BYTES], control[PH_TOKEN_BYTES]; /* "": anybody */
@@ -51,8 +50,7 @@ struct ph_server {
     struct ph__tracing tracing;
     struct ph__http_handler http_handler; /* the fronts' functions, with the server as their context */
     struct ph__grpc_handler grpc_handler;
-    struct exchange_state *rest_states; /* the fronts' own, not in use */
-    struct call_state *grpc_states;
+    struct ph__call_state *free_states;
     struct ph__infer *free_infers;
     size_t num_infers; /* in use */
     pthread_mutex_t done_lock;
