@@ -201,7 +201,7 @@ static inline struct ph__queue_options queue_options(size_t max_batch)
 
 static inline struct bench open_bench(size_t num_workers, const struct ph__queue_options *options)
 {
-    struct bench bench = {NULL};
+    struct bench bench = {.queue = NULL};
     const struct ph__scheduler_options scheduler = {num_workers, on_done, on_batch_done, NULL};
     assert_ok(ph__scheduler_create(&scheduler, &bench.scheduler));
     assert_ok(ph__queue_create(bench.scheduler, options, &bench.queue));
