@@ -17,7 +17,7 @@
 set -eu
 
 log=build/bare_machine.log
-manuals='README.md docs/PARALLEL.md docs/HUB.md docs/SERVING.md' # PARALLEL's builds with an MPI
+manuals='README.md docs/PARALLEL.md docs/HUB.md docs/SERVING.md docs/SERVER.md' # PARALLEL's builds with an MPI
 release=bookworm
 python=3.11 # of that release
 

@@ -4,6 +4,7 @@
 #        bare_packages.sh wheel FOLDER    the wheel, where Debian's python3-venv alone is installed
 set -eu
 
+sources=$(pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export DEBIAN_FRONTEND=noninteractive
@@ -32,6 +33,12 @@ train: {epochs: 1, batch_size: 200}
 synth: {train_rows: 4000, valid_rows: 0, test_rows: 1000, table_rows: 100, format: criteo}
 END_OF_CONFIG
 
+# serve PROGRAM: the small DLRM.
+serve() {
+    install curl
+    sh "$sources/tests/system/serve_once.sh" "$1" "$work/model"
+}
+
 check_deb() {
     install "$1"/*.deb
     phloem models | grep dlrm
@@ -40,6 +47,7 @@ check_deb() {
     grep '"world_size": 2' "$work/model/summary.json" || fail 'two ranks over Open MPI were not one job'
     train phloem mpirun.mpich -n 2 phloem
     grep '"world_size": 2' "$work/model/summary.json" || fail 'two ranks over MPICH were not one job'
+    serve phloem
 
     install gcc libc6-dev cmake ninja-build pkg-config
     cmake -G Ninja -S examples/score -B "$work/score"
@@ -68,7 +76,7 @@ megabytes() {
 
 check_wheel() {
     install python3-venv
-    ! ldconfig -p | grep -E 'lib(yaml|jansson|hwloc|dnnl|gomp|microhttpd)' || fail 'the machine has libraries that the wheel might use'
+    ! ldconfig -p | grep -E 'lib(yaml|jansson|hwloc|dnnl|gomp|microhttpd|nghttp2)' || fail 'the machine has libraries that the wheel might use'
     python3 -m venv "$work/venv"
     example >"$work/example.py"
     started=$(date +%s)
@@ -78,6 +86,7 @@ check_wheel() {
     venv/bin/phloem models | grep dlrm
     venv/bin/python -c 'import phloem; print("phloem", phloem.__version__)'
     train venv/bin/phloem venv/bin/phloem
+    serve venv/bin/phloem
     began=$(date +%s.%N)
     venv/bin/python example.py
     ended=$(date +%s.%N)

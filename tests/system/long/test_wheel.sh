@@ -66,6 +66,8 @@ assert abs(one["test"]["auc"] - build["test"]["auc"]) < .0005, (one["test"], bui
 print(f"test_wheel: AUC {one['test']['auc']:.5f}; by this build's program {build['test']['auc']:.5f}")
 CHECK
 
+sh "$PH_SOURCE_DIR/tests/system/serve_once.sh" venv/bin/phloem wheel1 || fail 'the wheel does not serve'
+
 # The package beside PyTorch, where this machine has both that and what the package needs.
 python3 -m venv --system-site-packages "$work/torch"
 "$work/torch/bin/pip" install -q --no-deps "$wheel"
