@@ -13,11 +13,9 @@ const char ph__json_no_memory[] = "out of memory";
 
 void ph__json_scan_init(struct ph__json_scan *scan, const char *text, size_t size, struct ph__arena *arena)
 {
-    *scan = (struct ph__json_scan){.start = text, .at = text, .end = text, .arena = arena};
-    if (size == 0) /* text may be NULL */
-        return;
-    scan->end += size;
-    if (!ph__utf8_is_valid(text, size))
+    const char *start = size > 0 ? text : ""; /* text may be NULL otherwise */
+    *scan = (struct ph__json_scan){.start = start, .at = start, .end = start + size, .arena = arena};
+    if (!ph__utf8_is_valid(start, size))
         ph__json_scan_fail(scan, "the text is not UTF-8");
 }
 
