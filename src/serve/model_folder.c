@@ -215,6 +215,7 @@ static ph_status open_files(struct ph__model_folder *model, const struct files *
     PH_TRY(check_origin(files));
     PH_TRY(ph_store_create(0, &model->store));
     ph__store_set_row_format(model->store, row_format);
+    ph__store_will_be_loaded(model->store);
     PH_TRY(ph_state_create(&model->state));
     if (files->config != NULL)
         PH_TRY(build_program(model, settings));

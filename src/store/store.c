@@ -21,6 +21,7 @@ struct ph_store {
     uint64_t seed;
     enum ph_row_format row_format; /* of tables that will be added */
     bool is_for_scoring;           /* those tables are for scoring */
+    bool will_be_loaded;           /* parameters that will be added begin as zeros */
     struct ph__arena arena;        /* parameters, names and slices */
     struct ph_parameter **parameters;
     size_t num_parameters, parameters_capacity;
@@ -80,6 +81,11 @@ void ph__store_set_row_format(struct ph_store *store, enum ph_row_format format)
 {
     store->row_format = format;
     store->is_for_scoring = format != PH_ROWS_FP32;
+}
+
+void ph__store_will_be_loaded(struct ph_store *store)
+{
+    store->will_be_loaded = true;
 }
 
 void ph__store_learn_rows(struct ph_store *store, enum ph_row_format format)
@@ -244,7 +250,7 @@ static void list_tensors(struct ph_store *store, const struct ph_parameter *para
 static void initialise(const struct ph_store *store, const struct ph_parameter *parameter,
     size_t first_tensor, struct ph__team *team)
 {
-    if (parameter->is_for_scoring)
+    if (parameter->is_for_scoring || store->will_be_loaded)
         return; /* memory is zeroed, which means rows of zeros */
     for (size_t i = first_tensor; i < store->num_tensors; i++) {
         const struct ph_tensor *tensor = &store->tensors[i];

@@ -12,6 +12,8 @@ void ph__store_set_row_format(struct ph_store *store, enum ph_row_format format)
 /* Does the same for a format that is learnt: tables begin with their initial values, each rounded to the
  * nearest. */
 void ph__store_learn_rows(struct ph_store *store, enum ph_row_format format);
+/* Makes parameters that are added from now on begin as zeros: a checkpoint fills them all. */
+void ph__store_will_be_loaded(struct ph_store *store);
 /* Makes adding end with the signal's status once *stop_signal is not 0; borrowed. */
 void ph__store_stop_by(struct ph_store *store, const volatile int *stop_signal);
 /* Parameters in order of creation. Borrowed until the store is destroyed. */

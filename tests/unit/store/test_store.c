@@ -72,6 +72,21 @@ static void a_store_for_scoring_holds_smaller_rows_of_zeros(void **state)
     ph_store_destroy(store);
 }
 
+static void a_store_that_will_be_loaded_begins_as_zeros(void **state)
+{
+    (void)state;
+    struct ph_store *store = make_store();
+    struct ph_parameter *weight, *embedding;
+    const struct ph__declaration declarations[] = {dense("deep.weight", 3, 4), table("embedding", 8)};
+    const ph_real zeros[400] = {0};
+    ph__store_will_be_loaded(store);
+    assert_ok(ph__store_add(store, &declarations[0], NULL, &weight));
+    assert_ok(ph__store_add(store, &declarations[1], NULL, &embedding));
+    assert_memory_equal(weight->data, zeros, 12 * sizeof(ph_real));
+    assert_memory_equal(embedding->data, zeros, 400 * sizeof(ph_real));
+    ph_store_destroy(store);
+}
+
 static void a_table_lists_its_slices_as_tensors(void **state)
 {
     (void)state;
@@ -236,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_store_for_scoring_holds_smaller_rows_of_zeros),
+        cmocka_unit_test(a_store_that_will_be_loaded_begins_as_zeros),
         cmocka_unit_test(a_table_lists_its_slices_as_tensors),
         cmocka_unit_test(a_slice_starts_the_same_in_any_table),
         cmocka_unit_test(adding_again_finds_and_keeps),
