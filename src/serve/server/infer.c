@@ -1,5 +1,6 @@
 #include "serve/server/infer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,9 @@
 #include "serve/wire/rest.h"
 
 #define DEFAULT_PRIORITY 0x8000
+#define SMOOTHING (1.0 / 16) /* weight of the newest lag */
+#define LAG_DEVIATIONS 2
+#define NUM_TURNS 3
 #define LEAST_PACKED_BYTES 1024 /* of an answer that is worth compressing */
 
 /* ---- life ---- */
@@ -176,13 +180,23 @@ static uint64_t integer_parameter(const struct ph__infer *infer, const char *nam
     return is_integer && value->integer >= 0 ? (uint64_t)value->integer : otherwise;
 }
 
+/* Returns the time that a request waits for turns of the driving thread, which most requests do not exceed:
+ * to be read, to be collected, and to be sent. At most half of the timeout. */
+static uint64_t turns_ns(const struct ph_server *server, uint64_t timeout_ns)
+{
+    const double turns = NUM_TURNS * (server->lag_ns + LAG_DEVIATIONS * server->lag_deviation_ns);
+    return turns < (double)timeout_ns / 2 ? (uint64_t)turns : timeout_ns / 2;
+}
+
+/* Sets the time by which the request must be scored for its answer to arrive in time. */
 static void set_deadline(struct ph__infer *infer, uint64_t timeout_ns)
 {
     const uint64_t own_us = integer_parameter(infer, "timeout", infer->served->settings.default_timeout_us);
     if (own_us > 0 && own_us < UINT64_MAX / 1000 && own_us * 1000 < timeout_ns)
         timeout_ns = own_us * 1000;
-    infer->work.deadline_ns =
-        timeout_ns < UINT64_MAX - infer->arrived_ns ? infer->arrived_ns + timeout_ns : UINT64_MAX;
+    infer->work.deadline_ns = UINT64_MAX;
+    if (timeout_ns < UINT64_MAX - infer->arrived_ns)
+        infer->work.deadline_ns = infer->arrived_ns + timeout_ns - turns_ns(infer->server, timeout_ns);
 }
 
 static enum ph__oip_code prepare(struct ph__infer *infer)
@@ -219,6 +233,20 @@ enum ph__oip_code ph__infer_put(
         ph__served_book(infer->served, &infer->work, infer->arrived_ns);
     }
     return code;
+}
+
+static void note_lag(struct ph_server *server, double lag_ns)
+{
+    server->lag_deviation_ns += SMOOTHING * (fabs(lag_ns - server->lag_ns) - server->lag_deviation_ns);
+    server->lag_ns += SMOOTHING * (lag_ns - server->lag_ns);
+}
+
+void ph__infer_collect(struct ph__infer *infer)
+{
+    infer->is_collected = true;
+    infer->answered_ns = ph__clock_ns();
+    note_lag(infer->server, (double)(infer->answered_ns - infer->work.times.done));
+    ph__served_book(infer->served, &infer->work, infer->arrived_ns);
 }
 
 void ph__infer_trace(const struct ph__infer *infer)

@@ -75,6 +75,9 @@ enum ph__oip_code ph__infer_put(
 /* Writes the answer of a request that was scored. Called by a worker. */
 void ph__infer_write(struct ph__infer *infer);
 
+/* Books a request that is done. */
+void ph__infer_collect(struct ph__infer *infer);
+
 /* Leaves the times of a request whose answer has been sent, if it is traced. */
 void ph__infer_trace(const struct ph__infer *infer);
 

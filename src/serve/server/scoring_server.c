@@ -59,9 +59,7 @@ static void collect(struct ph_server *server)
 {
     for (struct ph__infer *infer = take_done(server), *next; infer != NULL; infer = next) {
         next = infer->next;
-        infer->is_collected = true;
-        infer->answered_ns = ph__clock_ns();
-        ph__served_book(infer->served, &infer->work, infer->arrived_ns);
+        ph__infer_collect(infer);
         if (infer->front == NULL)
             ph__infer_give_back(infer);
         else if (infer->wire == PH_WIRE_REST)

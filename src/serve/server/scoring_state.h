@@ -53,6 +53,8 @@ struct ph_server {
     struct ph__call_state *free_states;
     struct ph__infer *free_infers;
     size_t num_infers; /* in use */
+    double lag_ns,
+        lag_deviation_ns; /* that a done request waits for a turn of the driving thread, smoothed */
     pthread_mutex_t done_lock;
     struct ph__infer *done; /* guarded by done_lock: newest first */
 };
