@@ -4,6 +4,7 @@
 #   jansson          Debian's is not position-independent
 #   hwloc            Debian's needs libudev, which has no static library
 #   libmicrohttpd    Debian's needs GnuTLS, and by it p11-kit, which has no static library
+#   nghttp2          Debian's is not position-independent
 # They lie in FOLDER/include and FOLDER/lib. What an earlier run has built stays, until FOLDER is removed: a second run
 # takes no time.
 # The archive is the one that this machine's apt uses; the lists of its sources go to FOLDER/apt. Ends with 77 where it cannot be reached.
@@ -118,7 +119,11 @@ build_libmicrohttpd() {
     with_configure libmicrohttpd 'src/include src/microhttpd' --disable-https --disable-doc --disable-examples --disable-curl
 }
 
-for name in jansson hwloc libmicrohttpd onednn; do
+build_nghttp2() {
+    with_cmake nghttp2 -DENABLE_LIB_ONLY=ON -DENABLE_STATIC_LIB=ON -DENABLE_SHARED_LIB=OFF
+}
+
+for name in jansson hwloc libmicrohttpd nghttp2 onednn; do
     [ ! -e "$folder/$name.built" ] || continue
     fetch "$name"
     version=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$folder/source/$name/debian/changelog")
