@@ -1,9 +1,9 @@
 /* A scoring server on one processor, under a generator of requests on another. Each answer's scores are
  * compared with those of a session in this process.
  *
- *   rates      requests/s of 1 and 64 rows, REST and gRPC, batching on and off; times at 80% of that;
- * overload python     a server in Python beside ours reloads    a model of 1 GB loaded anew under half load,
- * beside quiet times, and a control
+ *   rates: requests/s of 1 and 64 rows, REST and gRPC, batching on and off; times of requests; overload
+ *   python: a server in Python beside ours
+ *   reloads: a model of 1 GB loaded anew under half load, beside quiet times, and a control
  *
  * bench_server [--only rates|python|reloads] [--reloads N] [--seconds N] [--rounds N] [--quick]
  *              [--peers FOLDER] [--json FILE]

@@ -176,15 +176,28 @@ static bool is_over(const struct load_options *options, double end_s)
            (options->is_over != NULL && atomic_load_explicit(options->is_over, memory_order_acquire));
 }
 
+#define LEAST_PAUSE_S 3e-3
+
+/* Notes a turn of the loop that took longer than its work can. */
+static void note_pause(struct load_result *result, double seconds)
+{
+    if (seconds < LEAST_PAUSE_S)
+        return;
+    result->paused_s += seconds;
+    result->longest_pause_s = fmax(result->longest_pause_s, seconds);
+}
+
 static void run(struct load *load)
 {
     const struct load_options *options = load->options;
     struct ph__rng_sequence random = {.key.seed = options->seed};
     const double end_s = now_s() + options->seconds;
-    double next_s = now_s();
+    double next_s = now_s(), former_s = next_s;
     bool must_end = false;
     while (!must_end || load->num_in_flight > 0 || load->due_count > 0) {
         const double at_s = now_s();
+        note_pause(load->result, at_s - former_s);
+        former_s = at_s;
         must_end = must_end || is_over(options, end_s);
         for (; options->rate > 0 && next_s <= at_s && !must_end;
              next_s -= log(1 - ph__rng_next_uniform(&random)) / options->rate)
@@ -259,6 +272,8 @@ void load_result_add(struct load_result *sum, struct load_result *result)
     sum->num_failed += result->num_failed;
     sum->num_errors += result->num_errors;
     sum->seconds += result->seconds;
+    sum->paused_s += result->paused_s;
+    sum->longest_pause_s = fmax(sum->longest_pause_s, result->longest_pause_s);
     load_result_fini(result);
     sort_times(sum);
 }

@@ -52,6 +52,7 @@ struct load_result {
     size_t num_refused;            /* 503, or code 14 or 4 */
     size_t num_wrong, num_failed;  /* failed: all other errors, lost connections among them */
     double seconds;                /* from the first request to the last answer */
+    double paused_s, longest_pause_s; /* that this machine kept the generator, which spins, off its processor */
     double *times;                 /* (num_answered) s, ascending */
     struct load_error *errors;     /* (num_errors): all but answered ones */
     size_t num_errors;

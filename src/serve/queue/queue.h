@@ -79,6 +79,9 @@ void ph__scheduler_destroy(struct ph__scheduler *scheduler); /* after its queues
  * came together are scored together. */
 void ph__scheduler_kick(struct ph__scheduler *scheduler);
 
+/* Tells whether a whole batch waits and no worker is free: more requests could only wait. */
+bool ph__scheduler_is_saturated(struct ph__scheduler *scheduler);
+
 /* ---- queues ---- */
 
 struct ph__queue_options {
@@ -99,8 +102,8 @@ void ph__queue_destroy(struct ph__queue *queue);
  * done at once, before the function returns. */
 enum ph__oip_code ph__queue_put(struct ph__queue *queue, struct ph__work *work);
 
-/* Refuses as ph__queue_put would, a request of which only the bytes are known. */
-enum ph__oip_code ph__queue_admit(struct ph__queue *queue, uint64_t bytes);
+/* Refuses as ph__queue_put would, a request of which only bytes and deadline (UINT64_MAX: none) are known. */
+enum ph__oip_code ph__queue_admit(struct ph__queue *queue, uint64_t bytes, uint64_t deadline_ns);
 
 /* Cancels a request that is not done: it will be done, with CANCELLED unless it already has another code. */
 void ph__work_cancel(struct ph__work *work);

@@ -68,6 +68,20 @@ void ph__scheduler_kick(struct ph__scheduler *scheduler)
         pthread_cond_signal(&scheduler->has_work);
 }
 
+bool ph__scheduler_is_saturated(struct ph__scheduler *scheduler)
+{
+    bool has_batch = false;
+    pthread_mutex_lock(&scheduler->lock);
+    const struct ph__queue *queue = scheduler->queues;
+    if (queue != NULL && scheduler->num_idle == 0)
+        do {
+            has_batch |= queue->figures.waiting_rows >= queue->options.max_batch;
+            queue = queue->next;
+        } while (queue != scheduler->queues);
+    pthread_mutex_unlock(&scheduler->lock);
+    return has_batch;
+}
+
 /* ---- queues ---- */
 
 ph_status ph__queue_create(
@@ -151,12 +165,20 @@ static enum ph__oip_code refuse_full(void)
     return ph__oip_fail(PH_OIP_UNAVAILABLE, "the queue is full: try again later");
 }
 
-enum ph__oip_code ph__queue_admit(struct ph__queue *queue, uint64_t bytes)
+static enum ph__oip_code refuse_late(void)
 {
+    return ph__oip_fail(PH_OIP_DEADLINE, "the deadline cannot be met: too much waits already");
+}
+
+enum ph__oip_code ph__queue_admit(struct ph__queue *queue, uint64_t bytes, uint64_t deadline_ns)
+{
+    const struct ph__work work = {.rows = {.num_rows = 0}, .deadline_ns = deadline_ns};
     pthread_mutex_lock(&queue->scheduler->lock);
+    const double begin_ns = pending_ns(queue->scheduler);
+    const bool is_late = is_too_late(queue, &work, ph__clock_ns(), begin_ns, begin_ns == 0);
     const bool must_wait = is_full(queue, 1, bytes);
     pthread_mutex_unlock(&queue->scheduler->lock);
-    return must_wait ? refuse_full() : PH_OIP_OK;
+    return must_wait ? refuse_full() : is_late ? refuse_late() : PH_OIP_OK;
 }
 
 /* Links a request behind those of its priority and of lower numbers. */
@@ -203,8 +225,7 @@ enum ph__oip_code ph__queue_put(struct ph__queue *queue, struct ph__work *work)
     pthread_mutex_unlock(&scheduler->lock);
     if (must_wait)
         return refuse_full();
-    return is_late ? ph__oip_fail(PH_OIP_DEADLINE, "the deadline cannot be met: too much waits already")
-                   : PH_OIP_OK;
+    return is_late ? refuse_late() : PH_OIP_OK;
 }
 
 /* ---- ends ---- */

@@ -12,9 +12,9 @@
 #include "serve/wire/rest.h"
 
 #define DEFAULT_PRIORITY 0x8000
-#define SMOOTHING (1.0 / 16) /* weight of the newest lag */
-#define LAG_DEVIATIONS 2
-#define NUM_TURNS 3
+#define SMOOTHING (1.0 / 64) /* weight of the newest lag */
+#define LAG_DEVIATIONS 4     /* beyond the mean; RFC 6298 takes as many */
+#define NUM_TURNS 4
 #define LEAST_PACKED_BYTES 1024 /* of an answer that is worth compressing */
 
 /* ---- life ---- */
@@ -181,7 +181,7 @@ static uint64_t integer_parameter(const struct ph__infer *infer, const char *nam
 }
 
 /* Returns the time that a request waits for turns of the driving thread, which most requests do not exceed:
- * to be read, to be collected, and to be sent. At most half of the timeout. */
+ * to be read, collected and sent, and one to spare. At most half of the timeout. */
 static uint64_t turns_ns(const struct ph_server *server, uint64_t timeout_ns)
 {
     const double turns = NUM_TURNS * (server->lag_ns + LAG_DEVIATIONS * server->lag_deviation_ns);
@@ -225,7 +225,9 @@ enum ph__oip_code ph__infer_put(
     infer->work.bytes = bytes;
     set_deadline(infer, timeout_ns);
     infer->is_traced = ph__tracing_samples(&infer->server->tracing, infer->served->model);
-    code = prepare(infer);
+    code = ph__queue_admit(infer->served->queue, bytes, infer->work.deadline_ns);
+    if (code == PH_OIP_OK)
+        code = prepare(infer);
     if (code == PH_OIP_OK)
         code = ph__queue_put(infer->served->queue, &infer->work);
     if (code != PH_OIP_OK) {

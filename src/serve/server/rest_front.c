@@ -114,7 +114,7 @@ static enum ph__oip_code admit(
     code = ph__repository_find(server->repository, state->request.name, state->request.version, &served);
     if (code != PH_OIP_OK)
         return code;
-    code = ph__queue_admit(served->queue, body_bytes != UINT64_MAX ? body_bytes : 0);
+    code = ph__queue_admit(served->queue, body_bytes != UINT64_MAX ? body_bytes : 0, UINT64_MAX);
     if (code != PH_OIP_OK)
         ph__served_book(served, &(struct ph__work){.code = code}, ph__clock_ns());
     ph__repository_release(server->repository, served);

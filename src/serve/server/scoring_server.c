@@ -1,9 +1,11 @@
 /* A scoring server's life, and the loop of the thread that drives it. A turn of the loop lets the wires read
  * what has come, which puts requests into queues; wakes the workers once; and sends what they have done. */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory/caller.h"
@@ -16,6 +18,7 @@
 #include "serve/server/fronts.h"
 #include "serve/server/infer.h"
 
+#define LONGEST_PAUSE_NS 1000000
 #define TURN_MS 200 /* longest time between two looks at the stop signal */
 
 /* ---- done requests ---- */
@@ -301,9 +304,19 @@ static int timeout_ms(const struct ph_server *server, int due_ms)
     return timeout;
 }
 
+/* Leaves the processor to busy workers: until a batch is done, what comes could only wait. */
+static void await_batch(const struct ph_server *server)
+{
+    const struct timespec longest = {.tv_nsec = LONGEST_PAUSE_NS};
+    struct pollfd bell = {.fd = server->bell[0], .events = POLLIN};
+    if (ph__scheduler_is_saturated(server->scheduler))
+        (void)ppoll(&bell, 1, &longest, NULL);
+}
+
 /* Answers first, so that what the wires send in this turn is all that is done. */
 static ph_status turn(struct ph_server *server, int *due_ms)
 {
+    await_batch(server);
     PH_TRY(ph__event_loop_run(server->loop, timeout_ms(server, *due_ms)));
     *due_ms = ph__repository_run(server->repository);
     atomic_store(&server->is_settled, ph__repository_is_settled(server->repository));

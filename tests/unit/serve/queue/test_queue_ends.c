@@ -152,6 +152,8 @@ static void a_deadline_that_cannot_be_met_is_refused_at_the_door(void **state)
     put(&bench, large);
     job->work.deadline_ns = ph__clock_ns() + HOUR_NS; /* what waits takes longer */
     assert_int_equal(ph__queue_put(bench.queue, &job->work), PH_OIP_DEADLINE);
+    assert_int_equal(ph__queue_admit(bench.queue, 0, job->work.deadline_ns), PH_OIP_DEADLINE);
+    assert_int_equal(ph__queue_admit(bench.queue, 0, UINT64_MAX), PH_OIP_OK);
     assert_false(is_done(job));
     ph__work_cancel(&large->work);
     assert_ended(large, PH_OIP_CANCELLED, "");
@@ -200,12 +202,12 @@ static void a_queue_is_full_by_its_rows(void **state)
                *third = make_lines(10, 1, 0);
     put(&bench, large); /* alone it may */
     assert_full(&bench, third);
-    assert_int_equal(ph__queue_admit(bench.queue, 0), PH_OIP_UNAVAILABLE);
+    assert_int_equal(ph__queue_admit(bench.queue, 0, UINT64_MAX), PH_OIP_UNAVAILABLE);
     ph__work_cancel(&large->work);
     assert_ended(large, PH_OIP_CANCELLED, "");
     put(&bench, first);
     assert_full(&bench, large = make_lines(0, 6, 0));
-    assert_int_equal(ph__queue_admit(bench.queue, 0), PH_OIP_OK);
+    assert_int_equal(ph__queue_admit(bench.queue, 0, UINT64_MAX), PH_OIP_OK);
     put(&bench, second);
     assert_full(&bench, third);
     ph__work_cancel(&first->work);
@@ -226,7 +228,7 @@ static void a_queue_is_full_by_its_bytes(void **state)
     struct bench bench = open_held(&options);
     struct job *first = make_lines(0, 9, 0), *second = make_lines(5, 5, 0), *third = make_lines(10, 1, 0);
     first->work.bytes = 5000;
-    assert_int_equal(ph__queue_admit(bench.queue, 5000), PH_OIP_OK); /* alone it may */
+    assert_int_equal(ph__queue_admit(bench.queue, 5000, UINT64_MAX), PH_OIP_OK); /* alone it may */
     put(&bench, first);
     second->work.bytes = 1;
     assert_full(&bench, second);
@@ -237,8 +239,8 @@ static void a_queue_is_full_by_its_bytes(void **state)
     put(&bench, first);
     second->work.bytes = 401;
     assert_full(&bench, second);
-    assert_int_equal(ph__queue_admit(bench.queue, 401), PH_OIP_UNAVAILABLE);
-    assert_int_equal(ph__queue_admit(bench.queue, 400), PH_OIP_OK);
+    assert_int_equal(ph__queue_admit(bench.queue, 401, UINT64_MAX), PH_OIP_UNAVAILABLE);
+    assert_int_equal(ph__queue_admit(bench.queue, 400, UINT64_MAX), PH_OIP_OK);
     second->work.bytes = 400;
     put(&bench, second);
     third->work.bytes = 1;
