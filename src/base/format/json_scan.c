@@ -27,8 +27,10 @@ void ph__json_scan_fail(struct ph__json_scan *scan, const char *fault)
 
 static void skip_blanks(struct ph__json_scan *scan)
 {
-    while (scan->at < scan->end && strchr(" \t\r\n", *scan->at) != NULL && *scan->at != '\0')
-        scan->at++;
+    const char *at = scan->at;
+    while (at < scan->end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
+        at++;
+    scan->at = at;
 }
 
 /* Takes the character if it comes next. */
@@ -105,16 +107,24 @@ static enum ph__json_type number_type(const struct ph__json_scan *scan)
 
 enum ph__json_type ph__json_scan_type(struct ph__json_scan *scan)
 {
-    static const char words[] = "{[\"tfn";
-    static const enum ph__json_type types[] = {PH_JSON_TYPE_OBJECT, PH_JSON_TYPE_ARRAY, PH_JSON_TYPE_STRING,
-        PH_JSON_TYPE_BOOL, PH_JSON_TYPE_BOOL, PH_JSON_TYPE_NULL};
     skip_blanks(scan);
-    if (scan->fault != NULL || scan->at == scan->end || *scan->at == '\0')
+    if (scan->fault != NULL || scan->at == scan->end)
         return PH_JSON_TYPE_NONE;
-    if (*scan->at == '-' || is_digit(scan->at, scan->end))
+    switch (*scan->at) {
+    case '{':
+        return PH_JSON_TYPE_OBJECT;
+    case '[':
+        return PH_JSON_TYPE_ARRAY;
+    case '"':
+        return PH_JSON_TYPE_STRING;
+    case 't':
+    case 'f':
+        return PH_JSON_TYPE_BOOL;
+    case 'n':
+        return PH_JSON_TYPE_NULL;
+    default:
         return number_type(scan);
-    const char *found = strchr(words, *scan->at);
-    return found != NULL ? types[found - words] : PH_JSON_TYPE_NONE;
+    }
 }
 
 /* ---- containers ---- */

@@ -14,7 +14,10 @@ struct ph__bytes ph__bytes_of(const char *text)
 
 bool ph__bytes_are(struct ph__bytes bytes, const char *text)
 {
-    return strlen(text) == bytes.size && (bytes.size == 0 || memcmp(bytes.bytes, text, bytes.size) == 0);
+    if (bytes.size == 0)
+        return text[0] == '\0';
+    return text[0] == bytes.bytes[0] && strncmp(text, bytes.bytes, bytes.size) == 0 &&
+           text[bytes.size] == '\0';
 }
 
 void ph__buffer_fini(struct ph__buffer *buffer)

@@ -32,14 +32,29 @@ size_t ph__utf8_decode(const char *text, size_t length, uint32_t *code_out)
     return size;
 }
 
+/* Returns the length of the text's start that is ASCII, which most texts are, in steps of 8 bytes. */
+static size_t skip_ascii(const char *text, size_t length)
+{
+    uint64_t bytes;
+    size_t at = 0;
+    for (; at + sizeof bytes <= length; at += sizeof bytes) {
+        memcpy(&bytes, text + at, sizeof bytes);
+        if ((bytes & 0x8080808080808080) != 0)
+            break;
+    }
+    return at;
+}
+
 bool ph__utf8_is_valid(const char *text, size_t length)
 {
     uint32_t code;
-    for (size_t at = 0, size; at < length; at += size) {
-        bool is_ascii = (unsigned char)text[at] < 0x80; /* most are, and need no call */
-        size = is_ascii ? 1 : ph__utf8_decode(text + at, length - at, &code);
+    for (size_t at = skip_ascii(text, length), size; at < length; at += size) {
+        size = ph__utf8_decode(text + at, length - at, &code);
         if (size == 0)
             return false;
+        if (code >= 0x80)
+            continue;
+        size += skip_ascii(text + at + size, length - at - size);
     }
     return true;
 }
