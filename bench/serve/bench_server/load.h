@@ -34,6 +34,7 @@ struct load_options {
     double seconds;
     atomic_bool *has_begun;     /* set when all connections are open and warm; NULL: not told */
     const atomic_bool *is_over; /* ends the load, if before its seconds; NULL: nothing does */
+    bool looks_first;    /* before each request, whether its idle connection was closed: real clients do */
     uint64_t timeout_us; /* deadline that each request names; 0: none. REST has it in its JSON already */
     uint64_t seed;
 };
@@ -52,9 +53,10 @@ struct load_result {
     size_t num_refused;            /* 503, or code 14 or 4 */
     size_t num_wrong, num_failed;  /* failed: all other errors, lost connections among them */
     double seconds;                /* from the first request to the last answer */
-    double paused_s, longest_pause_s; /* that this machine kept the generator, which spins, off its processor */
-    double *times;                 /* (num_answered) s, ascending */
-    struct load_error *errors;     /* (num_errors): all but answered ones */
+    double paused_s,
+        longest_pause_s;       /* that this machine kept the generator, which spins, off its processor */
+    double *times;             /* (num_answered) s, ascending */
+    struct load_error *errors; /* (num_errors): all but answered ones */
     size_t num_errors;
     char error[200]; /* of the first that is wrong or failed */
 };

@@ -64,6 +64,8 @@ static int connect_once(const char *address)
         return -1;
     ph__socket_avoid_pacing(connecting, (const struct sockaddr *)&to);
     setsockopt(connecting, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    /* thousands of connections that linger in TIME_WAIT would use up the ports */
+    setsockopt(connecting, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
     if (connect(connecting, (const struct sockaddr *)&to, sizeof to) == 0)
         return connecting;
     close(connecting);
@@ -293,6 +295,8 @@ void load_wire_send(struct load_wire *wire, struct load_client *client)
 {
     static const char text[] = "the server cannot be reached";
     struct load_connection *connection = client->connection;
+    if (wire->options->looks_first && connection->socket >= 0)
+        receive(connection);
     if (connection->socket < 0)
         open_connection(connection);
     client->is_busy = true;

@@ -36,8 +36,10 @@ static void init(struct survivor *survivor, struct setting *setting)
             .repository = survivor->repository, .processor = setting->processors[0], .max_batch = MAX_BATCH},
         &survivor->server);
     for (size_t i = 0; i < 2; i++) {
-        survivor->traffic[i] = (struct traffic){
-            .address = i == 0 ? survivor->server.http : survivor->server.grpc, .is_grpc = i == 1};
+        survivor->traffic[i] =
+            (struct traffic){.address = i == 0 ? survivor->server.http : survivor->server.grpc,
+                .is_grpc = i == 1,
+                .looks_first = true};
         bodies_make(&(struct body_options){.form = i == 0 ? BODY_BINARY : BODY_GRPC,
                         .num_rows = 1,
                         .rows = setting->rows,

@@ -26,6 +26,7 @@ static struct load_options options_of(const struct traffic *traffic, double rate
         .num_clients = rate > 0 ? OPEN_CLIENTS : CLOSED_CLIENTS,
         .rate = rate,
         .seconds = seconds,
+        .looks_first = traffic->looks_first,
         .timeout_us = traffic->timeout_us,
         .seed = ++seed};
 }

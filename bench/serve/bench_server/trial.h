@@ -23,6 +23,7 @@ struct setting {
 struct traffic {
     const char *address, *path; /* path NULL: the model's */
     bool is_grpc;
+    bool looks_first; /* struct load_options */
     struct bodies bodies;
     uint64_t timeout_us;
 };
