@@ -72,6 +72,7 @@ static void remove_folder(void)
 int main(int argc, char **argv)
 {
     struct setting setting = {.run = {.rounds = 3}, .results = ph__json_array(), .folder = folder};
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a soak or 50 reloads are watched for an hour */
     const struct wanted wanted = read_flags(argc, argv, &setting);
     struct serve_rows *rows = serve_rows_make();
     setting.rows = rows;

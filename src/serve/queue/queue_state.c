@@ -149,15 +149,15 @@ static bool is_full(const struct ph__queue *queue, size_t num_rows, uint64_t byt
 /* Tells whether a request that begins in begin_ns from now cannot be done by its deadline. A row's time is an
  * estimate: unless the deadline has passed, a request that is alone is tried, so that the estimate does not
  * stay wrong for want of batches. */
-static bool is_too_late(const struct ph__queue *queue, const struct ph__work *work, uint64_t now_ns,
+static bool is_too_late(const struct ph__queue *queue, size_t num_rows, uint64_t deadline_ns, uint64_t now_ns,
     double begin_ns, bool is_alone)
 {
-    if (work->deadline_ns == UINT64_MAX)
+    if (deadline_ns == UINT64_MAX)
         return false;
-    if (now_ns >= work->deadline_ns)
+    if (now_ns >= deadline_ns)
         return true;
-    const double own_ns = (double)work->rows.num_rows * queue->figures.row_ns;
-    return !is_alone && begin_ns + own_ns > (double)(work->deadline_ns - now_ns);
+    const double own_ns = (double)num_rows * queue->figures.row_ns;
+    return !is_alone && begin_ns + own_ns > (double)(deadline_ns - now_ns);
 }
 
 static enum ph__oip_code refuse_full(void)
@@ -172,10 +172,9 @@ static enum ph__oip_code refuse_late(void)
 
 enum ph__oip_code ph__queue_admit(struct ph__queue *queue, uint64_t bytes, uint64_t deadline_ns)
 {
-    const struct ph__work work = {.rows = {.num_rows = 0}, .deadline_ns = deadline_ns};
     pthread_mutex_lock(&queue->scheduler->lock);
     const double begin_ns = pending_ns(queue->scheduler);
-    const bool is_late = is_too_late(queue, &work, ph__clock_ns(), begin_ns, begin_ns == 0);
+    const bool is_late = is_too_late(queue, 0, deadline_ns, ph__clock_ns(), begin_ns, begin_ns == 0);
     const bool must_wait = is_full(queue, 1, bytes);
     pthread_mutex_unlock(&queue->scheduler->lock);
     return must_wait ? refuse_full() : is_late ? refuse_late() : PH_OIP_OK;
@@ -217,7 +216,8 @@ enum ph__oip_code ph__queue_put(struct ph__queue *queue, struct ph__work *work)
     pthread_mutex_lock(&scheduler->lock);
     const bool must_wait = is_full(queue, work->rows_left, work->bytes);
     const double begin_ns = pending_ns(scheduler);
-    const bool is_late = !must_wait && is_too_late(queue, work, now_ns, begin_ns, begin_ns == 0);
+    const bool is_late =
+        !must_wait && is_too_late(queue, work->rows_left, work->deadline_ns, now_ns, begin_ns, begin_ns == 0);
     if (!must_wait && !is_late) {
         insert(queue, work);
         scheduler->num_put += 1 + (work->rows_left - 1) / queue->options.max_batch;
@@ -292,7 +292,8 @@ void ph__work_cancel(struct ph__work *work)
 static bool drop_first(struct ph__queue *queue, uint64_t now_ns, struct ph__work **over)
 {
     struct ph__work *work = queue->first;
-    if (work->next_row == 0 && is_too_late(queue, work, now_ns, 0, work->next == NULL))
+    if (work->next_row == 0 &&
+        is_too_late(queue, work->rows_left, work->deadline_ns, now_ns, 0, work->next == NULL))
         ph__work_fail(work, PH_OIP_DEADLINE, "the deadline cannot be met: the request waited too long");
     if (!atomic_load_explicit(&work->is_over, memory_order_relaxed))
         return false;
