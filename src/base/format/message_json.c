@@ -212,10 +212,14 @@ ph_status ph__message_from_json(
 
 /* ---- writing ---- */
 
+/* Writes a number. The zero below zero keeps a fraction: integers have no such zero, and "-0" would be read
+ * as one. */
 static void write_real(double number, int num_digits, struct ph__buffer *text)
 {
     char digits[PH_NUMBER_TEXT_BYTES];
-    if (isfinite(number))
+    if (number == 0 && signbit(number))
+        ph__buffer_append_text(text, "-0.0");
+    else if (isfinite(number))
         ph__buffer_append(text, digits, ph__real_write(number, num_digits, digits));
     else
         ph__buffer_append_text(text, "null");

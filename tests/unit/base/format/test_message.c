@@ -388,6 +388,22 @@ static void null_is_a_missing_key_and_zeros_are_left_out(void **state)
     ph__arena_fini(&arena);
 }
 
+/* Found by fuzzing: "-0" would be read back as the integer 0. */
+static void the_zero_below_zero_stays_a_real(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"numbers\":[],\"pairs\":{\"r\":-0.0}}";
+    struct ph__arena arena = {0};
+    struct ph__buffer written = {0};
+    struct sample sample;
+    assert_ok(ph__message_from_json(&sample_message, text, strlen(text), &arena, &sample));
+    ph__message_to_json(&sample_message, &sample, &written);
+    assert_int_equal(written.size, strlen(text));
+    assert_memory_equal(written.bytes, text, written.size);
+    ph__buffer_fini(&written);
+    ph__arena_fini(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +416,7 @@ int main(void)
         cmocka_unit_test(integers_may_be_strings_of_digits),
         cmocka_unit_test(a_strict_message_names_the_key_that_it_does_not_have),
         cmocka_unit_test(null_is_a_missing_key_and_zeros_are_left_out),
+        cmocka_unit_test(the_zero_below_zero_stays_a_real),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
