@@ -16,8 +16,8 @@ bool ph__bytes_are(struct ph__bytes bytes, const char *text)
 {
     if (bytes.size == 0)
         return text[0] == '\0';
-    return text[0] == bytes.bytes[0] && strncmp(text, bytes.bytes, bytes.size) == 0 &&
-           text[bytes.size] == '\0';
+    return text[0] == bytes.bytes[0] && strnlen(text, bytes.size + 1) == bytes.size &&
+           memcmp(text, bytes.bytes, bytes.size) == 0;
 }
 
 void ph__buffer_fini(struct ph__buffer *buffer)

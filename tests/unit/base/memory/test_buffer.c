@@ -30,11 +30,25 @@ static void a_recycled_buffer_keeps_little_memory(void **state)
     assert_true(buffer.bytes == NULL && buffer.capacity == 0 && buffer.size == 0);
 }
 
+/* Found by fuzzing: the comparison ended at a zero byte in both, and then looked behind the text's end. */
+static void bytes_with_a_zero_among_them_are_no_text(void **state)
+{
+    (void)state;
+    static const char text[8] = "id"; /* zeros behind it */
+    assert_true(ph__bytes_are((struct ph__bytes){"id", 2}, text));
+    assert_false(ph__bytes_are((struct ph__bytes){"id\0+d", 5}, text));
+    assert_false(ph__bytes_are((struct ph__bytes){"id\0\0", 4}, text));
+    assert_false(ph__bytes_are((struct ph__bytes){"i", 1}, text));
+    assert_false(ph__bytes_are((struct ph__bytes){"", 0}, text));
+    assert_true(ph__bytes_are((struct ph__bytes){NULL, 0}, ""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_appended_is_there),
         cmocka_unit_test(a_recycled_buffer_keeps_little_memory),
+        cmocka_unit_test(bytes_with_a_zero_among_them_are_no_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
