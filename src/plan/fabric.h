@@ -1,0 +1,73 @@
+/* A cluster as a topology file describes it: its machines, the links between them, and routes.
+ *
+ *   version: 1
+ *   kind: star             # one switch | racks | two_layer | fat_tree | list | measured
+ *   hosts: 8
+ *   ranks_per_host: 2
+ *   host: {gbits_per_s: 25, latency_us: 5}     # a host's link, each way
+ *   machine: {memory_gb: 64}                   # figures of each host
+ *
+ *   racks      hosts of a rack share a switch, which has `uplinks` links to one core
+ *              rack: {hosts: 16, uplinks: 4, gbits_per_s: 100, latency_us: 1}
+ *   two_layer  each switch of a rack has one link to each of `uplinks` spines (leaf and spine)
+ *   fat_tree   pods of edge and aggregation switches, and cores: each edge switch has a link to each
+ *              aggregation switch of its pod, and each of these a link to cores / aggregations of the cores
+ *              fat_tree: {pods: 4, edges: 4, aggregations: 4, cores: 16, gbits_per_s: 25, latency_us: 1}
+ *   list       links: [{from: h0, to: leaf, gbits_per_s: 25, latency_us: 5}, ...]; hosts are h0, h1, ...; any
+ *              other name is a switch's; a link has both directions
+ *   measured   pairs: [{from: 0, to: 1, gbits_per_s: 9.4, latency_us: 31}, ...], of hosts, as a probe
+ *              measures one flow at a time; flows of a host share the fastest of its pairs
+ *
+ * Every link has its capacity in each direction. A route has as few links as possible; among several, the
+ * hash of the two ranks chooses at each switch (ECMP: RFC 2992). */
+#ifndef PH_PLAN_FABRIC_H
+#define PH_PLAN_FABRIC_H
+
+#include "base/memory/arena.h"
+#include "base/option/option.h"
+#include "plan/plan.h"
+
+/* One direction of a link. */
+struct ph__fabric_link {
+    uint32_t from, to; /* nodes: hosts by number, then switches */
+    double bytes_per_ns, latency_ns;
+};
+
+/* A range of message sizes, from from_bytes to the next range, and how the network carries them. */
+struct ph__fabric_sizes {
+    int64_t from_bytes;
+    double bandwidth, latency; /* times a link's */
+};
+
+/* Costs of a message, beside those of the links. */
+struct ph__fabric_messages {
+    double send_us, receive_us;   /* a rank's time for each message that it sends, or receives */
+    double host_latency_us;       /* between two ranks of a host */
+    int64_t eager_bytes;          /* longer messages wait until the receiver asks for them */
+    struct ph__record_list sizes; /* struct ph__fabric_sizes, ascending; before the first: factors of 1 */
+};
+
+struct ph__fabric { /* zero-initialised: none */
+    struct ph__arena arena;
+    size_t num_hosts, ranks_per_host, num_nodes;
+    struct ph__fabric_link *links; /* (num_links) by the node that they come from */
+    size_t num_links;
+    size_t *first_links; /* (num_nodes + 1) */
+    uint16_t *hops;      /* (num_hosts, num_nodes) links from a node to a host; UINT16_MAX: no way */
+    uint64_t host_bytes; /* memory of a host; 0: not limited */
+    struct ph__fabric_messages messages;
+    struct ph__plan_machine machine; /* what a planner needs: the slowest host's link, a rank's memory */
+};
+
+/* Reads a topology file. PH_ERROR_CONFIG names file and line, or two hosts between which there is no way. */
+ph_status ph__fabric_read(const char *path, struct ph__fabric *fabric_out);
+void ph__fabric_fini(struct ph__fabric *fabric);
+
+#define PH_FABRIC_MAX_HOPS 16
+
+/* Fills links_out with the links between two hosts, in order, by a hash; returns how many. 0: the hosts are
+ * one. */
+size_t ph__fabric_route(const struct ph__fabric *fabric, size_t from, size_t to, uint64_t hash,
+    uint32_t links_out[PH_FABRIC_MAX_HOPS]);
+
+#endif

@@ -1,0 +1,151 @@
+#include "plan/fabric_routes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/memory.h"
+#include "base/rng.h"
+
+#define NO_WAY UINT16_MAX
+
+/* ---- finding ---- */
+
+static int by_origin(const void *left, const void *right)
+{
+    const struct ph__fabric_link *a = left, *b = right;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->to < b->to ? -1 : a->to > b->to;
+}
+
+/* The links by the node that they lead to. */
+struct ways {
+    size_t *first;     /* (num_nodes + 2) those to node n begin at first[n + 1] */
+    uint32_t *origins; /* (num_links) */
+    uint32_t *queue;   /* (num_nodes) */
+};
+
+static void order_links(struct ph__fabric *fabric, struct ways *ways)
+{
+    qsort(fabric->links, fabric->num_links, sizeof *fabric->links, by_origin);
+    for (size_t i = 0; i < fabric->num_links; i++) {
+        fabric->first_links[fabric->links[i].from + 1]++;
+        ways->first[fabric->links[i].to + 1]++;
+    }
+    for (size_t node = 0; node < fabric->num_nodes; node++) {
+        fabric->first_links[node + 1] += fabric->first_links[node];
+        ways->first[node + 1] += ways->first[node];
+    }
+    ways->first[fabric->num_nodes + 1] = fabric->num_links;
+    for (size_t i = fabric->num_links; i-- > 0;)
+        ways->origins[--ways->first[fabric->links[i].to + 1]] = fabric->links[i].from;
+}
+
+/* Counts the links from each node to a host, by going backwards from it. Other hosts forward nothing. */
+static void count_hops(const struct ph__fabric *fabric, const struct ways *ways, size_t host, uint16_t *hops)
+{
+    size_t num_queued = 1;
+    memset(hops, 0xff, fabric->num_nodes * sizeof *hops);
+    hops[host] = 0;
+    ways->queue[0] = (uint32_t)host;
+    for (size_t i = 0; i < num_queued; i++) {
+        const uint32_t node = ways->queue[i];
+        if (node < fabric->num_hosts && node != host)
+            continue;
+        for (size_t k = ways->first[node + 1]; k < ways->first[node + 2]; k++) {
+            const uint32_t origin = ways->origins[k];
+            if (hops[origin] != NO_WAY)
+                continue;
+            hops[origin] = (uint16_t)(hops[node] + 1);
+            ways->queue[num_queued++] = origin;
+        }
+    }
+}
+
+static ph_status check_hops(
+    const struct ph__fabric *fabric, const char *path, size_t to, const uint16_t *hops)
+{
+    for (size_t from = 0; from < fabric->num_hosts; from++) {
+        if (hops[from] == NO_WAY)
+            return ph_fail(PH_ERROR_CONFIG, "%s: no links lead from host %zu to host %zu", path, from, to);
+        if (hops[from] > PH_FABRIC_MAX_HOPS)
+            return ph_fail(PH_ERROR_CONFIG, "%s: %u links lie between hosts %zu and %zu: must be %d at most",
+                path, hops[from], from, to, PH_FABRIC_MAX_HOPS);
+    }
+    return PH_OK;
+}
+
+static ph_status find(struct ph__fabric *fabric, const char *path, struct ways *ways)
+{
+    if (fabric->first_links == NULL || fabric->hops == NULL || ways->first == NULL || ways->origins == NULL ||
+        ways->queue == NULL)
+        return ph__out_of_memory("the routes between %zu hosts", fabric->num_hosts);
+    order_links(fabric, ways);
+    for (size_t host = 0; host < fabric->num_hosts; host++) {
+        uint16_t *hops = fabric->hops + host * fabric->num_nodes;
+        count_hops(fabric, ways, host, hops);
+        PH_TRY(check_hops(fabric, path, host, hops));
+    }
+    return PH_OK;
+}
+
+ph_status ph__fabric_find_routes(struct ph__fabric *fabric, const char *path)
+{
+    struct ways ways = {.first = calloc(fabric->num_nodes + 2, sizeof *ways.first),
+        .origins = calloc(fabric->num_links + 1, sizeof *ways.origins),
+        .queue = calloc(fabric->num_nodes, sizeof *ways.queue)};
+    fabric->first_links = calloc(fabric->num_nodes + 1, sizeof *fabric->first_links);
+    fabric->hops = calloc(fabric->num_hosts * fabric->num_nodes, sizeof *fabric->hops);
+    const ph_status status = find(fabric, path, &ways);
+    free(ways.first);
+    free(ways.origins);
+    free(ways.queue);
+    return status;
+}
+
+void ph__fabric_fini(struct ph__fabric *fabric)
+{
+    ph__arena_fini(&fabric->arena);
+    free(fabric->links);
+    free(fabric->first_links);
+    free(fabric->hops);
+    *fabric = (struct ph__fabric){0};
+}
+
+/* ---- following ---- */
+
+struct way {
+    const struct ph__fabric *fabric;
+    const uint16_t *hops; /* to the host */
+    size_t to;
+};
+
+static bool is_nearer(const struct way *way, size_t node, const struct ph__fabric_link *link)
+{
+    const bool forwards = link->to >= way->fabric->num_hosts || link->to == way->to;
+    return forwards && way->hops[link->to] + 1 == way->hops[node];
+}
+
+/* Returns the link from a node that leads nearer to the host; among several, the hash chooses. */
+static size_t next_link(const struct way *way, size_t node, uint64_t hash)
+{
+    const struct ph__fabric *fabric = way->fabric;
+    const uint64_t choice[] = {hash, node};
+    size_t count = 0, place, i = fabric->first_links[node];
+    for (size_t k = i; k < fabric->first_links[node + 1]; k++)
+        count += is_nearer(way, node, &fabric->links[k]);
+    place = count > 1 ? ph__hash_bytes(choice, sizeof choice) % count : 0;
+    while (!is_nearer(way, node, &fabric->links[i]) || place-- > 0)
+        i++;
+    return i;
+}
+
+size_t ph__fabric_route(const struct ph__fabric *fabric, size_t from, size_t to, uint64_t hash,
+    uint32_t links_out[PH_FABRIC_MAX_HOPS])
+{
+    const struct way way = {fabric, fabric->hops + to * fabric->num_nodes, to};
+    size_t num_links = 0;
+    for (size_t node = from; node != to; node = fabric->links[links_out[num_links - 1]].to)
+        links_out[num_links++] = (uint32_t)next_link(&way, node, hash);
+    return num_links;
+}
