@@ -282,11 +282,20 @@ static ph_status share(struct ph__network *network)
     return ph__network_note(network, &event);
 }
 
-double ph__network_next_ns(const struct ph__network *network)
+/* Returns the time of the next event. */
+static double next_event_ns(const struct ph__network *network)
 {
     const double begin_ns = ph__heap_least(&network->coming, &network->flow_keys);
     const double end_ns = ph__heap_least(&network->running, &network->route_keys);
     return fmax(network->now_ns, fmin(network->due_ns, fmin(begin_ns, end_ns)));
+}
+
+double ph__network_next_ns(const struct ph__network *network)
+{
+    for (size_t i = network->num_told; i < network->num_events; i++)
+        if (network->events[i].kind == PH_EVENT_END)
+            return network->events[i].at_ns;
+    return next_event_ns(network);
 }
 
 /* Lets the next event happen. Rates are calculated behind all that begins and ends at the same time. */
@@ -440,7 +449,7 @@ ph_status ph__network_next_end(
     struct ph__network *network, double until_ns, bool *has_ended_out, struct ph__network_end *end_out)
 {
     bool has_ended = find_end(network, end_out);
-    for (double next_ns; !has_ended && (next_ns = ph__network_next_ns(network)) < until_ns;) {
+    for (double next_ns; !has_ended && (next_ns = next_event_ns(network)) < until_ns;) {
         PH_TRY(step(network));
         network->done_ns = next_ns;
         has_ended = find_end(network, end_out);

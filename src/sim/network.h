@@ -58,7 +58,8 @@ struct ph__network_end {
 ph_status ph__network_next_end(
     struct ph__network *network, double until_ns, bool *has_ended_out, struct ph__network_end *end_out);
 
-/* Returns the time of the next event: the network does nothing before. INFINITY: nothing is left to do. */
+/* Returns the time of the next event, or of an end that has not been returned yet. INFINITY: nothing is left
+ * to do. */
 double ph__network_next_ns(const struct ph__network *network);
 
 /* Gives up the past: no flow will begin before before_ns. Numbers of flows whose ends have been returned, and

@@ -4,7 +4,6 @@
 #define PH_SIM_NETWORK_STATE_H
 
 #include "sim/heap.h"
-#include "sim/network.h"
 
 struct ph__link {
     double capacity;
@@ -36,7 +35,7 @@ struct ph__flow {
     double bytes, begin_ns, end_ns; /* end_ns: where is_over */
 };
 
-/* What has happened, so that it can be undone. */
+/* Kinds of events, which can be undone. */
 enum ph__event_kind { PH_EVENT_BEGIN, PH_EVENT_END, PH_EVENT_RATE, PH_EVENT_SHARED };
 
 struct ph__event {

@@ -107,6 +107,23 @@ void ph__memory_free(void *pointer, size_t size)
         free(pointer);
 }
 
+ph_status ph__memory_alloc_sparse(size_t size, const char *what, void **pointer_out)
+{
+    void *pointer = mmap(NULL, size > 0 ? size : 1, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pointer == MAP_FAILED)
+        return ph__out_of_memory("cannot allocate %zu bytes for %s", size, what);
+    madvise(pointer, size > 0 ? size : 1, MADV_NOHUGEPAGE);
+    *pointer_out = pointer;
+    return PH_OK;
+}
+
+void ph__memory_free_sparse(void *pointer, size_t size)
+{
+    if (pointer != NULL)
+        munmap(pointer, size > 0 ? size : 1);
+}
+
 void ph__memory_advise_large(void *pointer, size_t size)
 {
     uintptr_t start = ((uintptr_t)pointer + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
@@ -177,9 +194,21 @@ static bool read_kilobytes(const char *path, const char *name, uint64_t *bytes_o
     return is_found;
 }
 
+/* Memory of the machine that the calling thread pretends to be on; 0: the real one. */
+static _Thread_local uint64_t pretended_bytes;
+
+void ph__memory_pretend(uint64_t machine_bytes)
+{
+    pretended_bytes = machine_bytes;
+}
+
 ph_status ph__memory_available_bytes(uint64_t *bytes_out)
 {
     uint64_t machine = UINT64_MAX, group = UINT64_MAX;
+    if (pretended_bytes > 0) {
+        *bytes_out = pretended_bytes;
+        return PH_OK;
+    }
     bool has_machine = read_kilobytes("/proc/meminfo", "MemAvailable", &machine);
     bool has_group = ph__cgroup_memory_remaining("", &group);
     if (!has_machine && !has_group)
@@ -193,6 +222,10 @@ ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out)
 {
     char path[PATH_MAX];
     uint64_t machine = UINT64_MAX, group = UINT64_MAX;
+    if (pretended_bytes > 0) {
+        *bytes_out = pretended_bytes;
+        return PH_OK;
+    }
     snprintf(path, sizeof path, "%s/proc/meminfo", root);
     bool has_machine = read_kilobytes(path, "MemTotal", &machine);
     bool has_group = ph__cgroup_memory_limit(root, &group);

@@ -20,6 +20,11 @@ ph_status ph__out_of_memory(const char *what, ...) PH_PRINTF(1, 2);
 ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out);
 void ph__memory_free(void *pointer, size_t size); /* NULL is fine */
 
+/* Allocates zeroed memory of which few pages will ever be written, in pages of the system's size; the others
+ * take none. Freed with ph__memory_free_sparse(pointer, size). */
+ph_status ph__memory_alloc_sparse(size_t size, const char *what, void **pointer_out);
+void ph__memory_free_sparse(void *pointer, size_t size); /* NULL is fine */
+
 /* Asks for transparent huge pages where the memory spans some. The memory must not have been written yet. */
 void ph__memory_advise_large(void *pointer, size_t size);
 
@@ -37,6 +42,9 @@ ph_status ph__memory_available_bytes(uint64_t *bytes_out);
 /* Gives the bytes that this machine lets the process have, used or not: the least of MemTotal and the
  * cgroups' limits. `root` as below. */
 ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out);
+/* Makes the two functions above give these bytes to the calling thread, which simulates another machine. 0:
+ * they give the real ones. */
+void ph__memory_pretend(uint64_t machine_bytes);
 uint64_t ph__memory_peak_rss_bytes(void);  /* VmHWM */
 uint64_t ph__memory_anonymous_bytes(void); /* RssAnon now */
 void ph__memory_reset_peak_rss(void);      /* to current use, where the system allows it */

@@ -11,6 +11,23 @@
 uint64_t ph__clock_ns(void);
 double ph__clock_seconds(void);
 
+/* Work whose time counts where time is simulated. It may be run again with the same outcome. */
+struct ph__timed_work {
+    const char *name; /* static */
+    double amount;    /* by which its time grows, such as a number of ids */
+    ph_status (*run)(void *context);
+    void *context;
+};
+ph_status ph__timed_work_run(const struct ph__timed_work *work);
+
+/* A clock in place of the monotonic one, for the thread that sets it: a simulated rank's. NULL: none.
+ * Borrowed. */
+struct ph__clock {
+    uint64_t (*now_ns)(const struct ph__clock *clock);
+    ph_status (*work)(const struct ph__clock *clock, const struct ph__timed_work *work);
+};
+void ph__clock_replace(const struct ph__clock *clock);
+
 /* Returns the deadline timeout_ms from now, on ph__clock_ns(), and the time left until one, rounded up to
  * milliseconds for poll(2). 0: the deadline has passed. */
 uint64_t ph__clock_deadline(uint32_t timeout_ms);

@@ -19,6 +19,7 @@
 #define PH_COMM_COMM_H
 
 #include "base/thread/stop.h"
+#include "comm/wire/transport.h"
 #include "comm/wire/wire_format.h"
 #include "phloem/comm.h"
 
@@ -30,6 +31,12 @@ struct ph__group {
     size_t size, own;
     const uint32_t *ranks;
 };
+/* Creates a communicator on all ranks of the transport, as ph_comm_create does. The transport is copied,
+ * taken over and closed with the communicator. Until a watch is attached, the end of another rank is noticed
+ * only by timeout. */
+ph_status ph__comm_create_on(
+    const struct ph__transport *transport, const struct ph_comm_options *options, struct ph_comm **comm_out);
+
 /* Returns all ranks; valid until the communicator is destroyed. */
 const struct ph__group *ph__comm_world(const struct ph_comm *comm);
 /* ph__comm_host returns the ranks of this rank's host; ph__comm_peers, on each host, the rank with the same
@@ -142,6 +149,18 @@ typedef ph_status ph__comm_text_reader(void *context, size_t rank, const char *t
  * on all ranks. PH_ERROR_MEMORY; errors of ph__comm_wait. */
 ph_status ph__comm_read_texts(struct ph_comm *comm, const char *what, const char *text, size_t size,
     ph__comm_text_reader *reader, void *context);
+
+/* ---- simulation (sim/): sums of absent numbers ---- */
+
+enum ph__wire_work { PH_WIRE_PACKS, PH_WIRE_UNPACKS, PH_WIRE_ADDS };
+
+struct ph__comm_simulation { /* zero-initialised: sums are calculated */
+    void *context;           /* borrowed */
+    /* Called in place of arithmetic on (rows, columns) numbers in, or for, that wire format. */
+    void (*work)(
+        void *context, enum ph__wire_work work, enum ph_wire_format wire, size_t rows, size_t columns);
+};
+void ph__comm_simulate(struct ph_comm *comm, const struct ph__comm_simulation *simulation);
 
 /* Counts of what this rank has sent and waited for since the communicator was created, for reports. */
 struct ph__comm_counters {

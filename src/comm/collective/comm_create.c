@@ -114,7 +114,7 @@ void ph_comm_destroy(struct ph_comm *comm)
         return;
     snprintf(text, sizeof text, "%s", ph_error_text());
     const bool is_clean = leave_if_settled(comm);
-    const bool is_listener = comm->failure.has_failed && !ph_comm_speaks(comm);
+    const bool is_listener = comm->is_watched && comm->failure.has_failed && !ph_comm_speaks(comm);
     close_and_free(comm, is_clean);
     if (is_listener)
         nanosleep(&LISTENING, NULL);
@@ -130,6 +130,11 @@ void ph__comm_attach_watch(struct ph_comm *comm, const struct ph__comm_watch *wa
 void ph__comm_set_threads(struct ph_comm *comm, size_t num_threads)
 {
     comm->patience.is_crowded = comm->places.num_neighbours * num_threads > comm->places.num_processors;
+}
+
+void ph__comm_simulate(struct ph_comm *comm, const struct ph__comm_simulation *simulation)
+{
+    comm->simulation = *simulation;
 }
 
 void ph__comm_set_cut(struct ph_comm *comm, size_t bytes)

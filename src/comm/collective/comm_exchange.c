@@ -1,8 +1,8 @@
 /* Exchanges that only move bytes: messages between any ranks, the barrier (empty messages), all_gather and
  * broadcast. */
 #include <assert.h>
-#include <string.h>
 
+#include "base/memory/absent.h"
 #include "comm/collective/comm_inside.h"
 
 /* Counts the requests of the messages that are not for this rank itself. */
@@ -33,7 +33,7 @@ static void copy_own(const struct ph_comm *comm, const struct ph__exchange *exch
     while (from < exchange->num_sends) {
         assert(to < exchange->num_receives && receives[to].bytes == sends[from].bytes);
         if (sends[from].bytes > 0 && receives[to].data != sends[from].data)
-            memmove(receives[to].data, sends[from].data, (size_t)sends[from].bytes);
+            ph__numbers_move(receives[to].data, sends[from].data, (size_t)sends[from].bytes);
         to = next_own(comm, receives, exchange->num_receives, to + 1);
         from = next_own(comm, sends, exchange->num_sends, from + 1);
     }
@@ -113,7 +113,7 @@ static ph_status receive_all(struct ph_comm *comm, struct ph__operation *operati
 {
     for (size_t member = 0; member < group->size; member++) {
         if (member == group->own && bytes_of[member] > 0)
-            memmove(all, data, (size_t)bytes_of[member]);
+            ph__numbers_move(all, data, (size_t)bytes_of[member]);
         else if (bytes_of[member] > 0)
             PH_TRY(ph__operation_receive(comm, operation, group->ranks[member], all, bytes_of[member]));
         if (bytes_of[member] > 0)

@@ -115,6 +115,7 @@ struct ph_comm {
     bool is_watched, has_left;
     uint64_t looked_ns; /* time of the last look at the watch */
     const struct ph__kernels *kernels;
+    struct ph__comm_simulation simulation; /* work is NULL: none */
     uint64_t timeout_ns;
     size_t cut_bytes; /* bytes of the largest message */
     struct ph__comm_places places;
@@ -128,12 +129,6 @@ struct ph_comm {
 };
 
 /* ---- comm_create.c ---- */
-
-/* Creates a communicator on all ranks of the transport, as ph_comm_create does. The transport is copied,
- * taken over and closed with the communicator. Until a watch is attached, the end of another rank is noticed
- * only by timeout. */
-ph_status ph__comm_create_on(
-    const struct ph__transport *transport, const struct ph_comm_options *options, struct ph_comm **comm_out);
 
 /* Takes the watch over, which is closed with the communicator. Once, on all ranks or on none. */
 void ph__comm_attach_watch(struct ph_comm *comm, const struct ph__comm_watch *watch);
@@ -152,6 +147,9 @@ void ph__comm_set_cut(struct ph_comm *comm, size_t bytes);
  * ph__operation_launch only what was posted is in flight. PH_ERROR_MEMORY; the communicator's failure. */
 ph_status ph__operation_take(struct ph_comm *comm, const struct ph__comm_call *call, size_t num_requests,
     size_t staging_bytes, struct ph__operation **operation_out);
+/* Makes room for staging; a channel's holds numbers always, or never. PH_ERROR_MEMORY. */
+ph_status ph__operation_reserve(
+    struct ph_comm *comm, struct ph__operation *operation, size_t bytes, bool is_of_numbers);
 /* Returns into how many requests a message is cut: at least one. */
 size_t ph__operation_num_cuts(const struct ph_comm *comm, uint64_t bytes);
 

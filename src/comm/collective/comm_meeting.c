@@ -156,7 +156,8 @@ static void read_line(const char *path, char *line_out, size_t size)
     fclose(file);
 }
 
-static void greet(const struct ph_comm_options *options, struct ph__greeting *greeting)
+static void greet(
+    const struct ph_comm *comm, const struct ph_comm_options *options, struct ph__greeting *greeting)
 {
     memset(greeting, 0, sizeof *greeting);
     snprintf(greeting->transport, sizeof greeting->transport, "%s",
@@ -165,7 +166,10 @@ static void greet(const struct ph_comm_options *options, struct ph__greeting *gr
     greeting->ranks_per_host = options->ranks_per_host;
     greeting->has_failed = options->has_failed;
     snprintf(greeting->task, sizeof greeting->task, "%s", options->task != NULL ? options->task : "");
-    gethostname(greeting->host, sizeof greeting->host - 1);
+    if (comm->transport.host != NULL)
+        snprintf(greeting->host, sizeof greeting->host, "%s", comm->transport.host);
+    else
+        gethostname(greeting->host, sizeof greeting->host - 1);
     read_line("/proc/sys/kernel/random/boot_id", greeting->boot, sizeof greeting->boot);
     greeting->process = getpid();
     ph__processors_own(&greeting->processors);
@@ -227,7 +231,7 @@ ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *opti
     struct ph__greeting own;
     PH_TRY(ph__comm_places_init(places, comm->transport.rank, comm->transport.world_size));
     PH_TRY(compare_versions(comm));
-    greet(options, &own);
+    greet(comm, options, &own);
     PH_TRY(ph__comm_gather_once(comm, "meeting of the ranks", &own, sizeof own, places->greetings));
     PH_TRY(compare_tasks(places));
     if (!forget_options(places))

@@ -31,6 +31,8 @@ static uint64_t size_at(const struct sizes *sizes, size_t rank)
 static size_t place_of(const struct sizes *sizes, size_t rank)
 {
     size_t place = 0;
+    if (sizes->bytes_of == NULL)
+        return rank * (size_t)sizes->same;
     for (size_t before = 0; before < rank; before++)
         place += (size_t)size_at(sizes, before);
     return place;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/memory/absent.h"
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 
@@ -55,14 +56,17 @@ static ph_status find_slot(struct ph__operations *operations, uint32_t channel, 
     return add_slot(operations, channel, slot_out);
 }
 
-static ph_status reserve_staging(
-    struct ph__operations *operations, struct ph__operation *operation, size_t bytes)
+ph_status ph__operation_reserve(
+    struct ph_comm *comm, struct ph__operation *operation, size_t bytes, bool is_of_numbers)
 {
+    struct ph__operations *operations = &comm->operations;
+    static const char what[] = "messages between ranks";
     void *staging;
     if (bytes <= operation->staging_capacity)
         return PH_OK;
-    PH_TRY(ph__memory_alloc(bytes, "messages between ranks", &staging));
-    ph__memory_free(operation->staging, operation->staging_capacity);
+    PH_TRY(
+        is_of_numbers ? ph__numbers_alloc(bytes, what, &staging) : ph__memory_alloc(bytes, what, &staging));
+    ph__numbers_free(operation->staging, operation->staging_capacity);
     operation->staging = staging;
     operation->staging_capacity = bytes;
     operations->num_growths++;
@@ -82,7 +86,7 @@ ph_status ph__operation_take(struct ph_comm *comm, const struct ph__comm_call *c
         sizeof *operation->requests));
     PH_TRY(grow(operations, (void **)&operation->pending, &operation->pending_capacity, num_requests,
         sizeof *operation->pending));
-    PH_TRY(reserve_staging(operations, operation, staging_bytes));
+    PH_TRY(ph__operation_reserve(comm, operation, staging_bytes, false));
     operation->what = call->what;
     PH_TRY(ph__comm_profile_take(comm, operation));
     operation->is_taken = true;
@@ -126,7 +130,7 @@ void ph__operations_fini(struct ph__operations *operations)
         }
         free(operation->requests);
         free(operation->pending);
-        ph__memory_free(operation->staging, operation->staging_capacity);
+        ph__numbers_free(operation->staging, operation->staging_capacity);
         free(operation);
     }
     free(operations->slots);

@@ -69,11 +69,36 @@ static ph_status receive_contributions(struct ph_comm *comm, struct ph__operatio
     return PH_OK;
 }
 
+static bool is_simulated(
+    const struct ph_comm *comm, enum ph__wire_work work, const struct ph__reduction *reduction, size_t rows)
+{
+    if (comm->simulation.work != NULL)
+        comm->simulation.work(comm->simulation.context, work, reduction->wire, rows, reduction->columns);
+    return comm->simulation.work != NULL;
+}
+
 static void pack(const struct ph_comm *comm, const struct ph__reduction *reduction, size_t rows,
     const ph_real *numbers, void *bytes_out)
 {
-    ph__wire_pack(
-        comm->kernels, reduction->wire, rows, reduction->columns, numbers, reduction->columns, bytes_out);
+    if (!is_simulated(comm, PH_WIRE_PACKS, reduction, rows))
+        ph__wire_pack(
+            comm->kernels, reduction->wire, rows, reduction->columns, numbers, reduction->columns, bytes_out);
+}
+
+static void unpack(const struct ph_comm *comm, const struct ph__reduction *reduction, size_t rows,
+    const void *bytes, ph_real *numbers_out)
+{
+    if (!is_simulated(comm, PH_WIRE_UNPACKS, reduction, rows))
+        ph__wire_unpack(
+            comm->kernels, reduction->wire, rows, reduction->columns, bytes, numbers_out, reduction->columns);
+}
+
+static void add(const struct ph_comm *comm, const struct ph__reduction *reduction, size_t rows,
+    const void *bytes, ph_real *numbers)
+{
+    if (!is_simulated(comm, PH_WIRE_ADDS, reduction, rows))
+        ph__wire_add(
+            comm->kernels, reduction->wire, rows, reduction->columns, bytes, numbers, reduction->columns);
 }
 
 static ph_status send_contributions(
@@ -106,12 +131,10 @@ static ph_status send_contributions(
 static void add_contributions(struct ph_comm *comm, struct ph__operation *operation)
 {
     const struct ph__reduction *reduction = &operation->reduction;
-    const size_t rows = reduction->own_rows, columns = reduction->columns;
-    ph__wire_unpack(
-        comm->kernels, reduction->wire, rows, columns, slot_of(operation, 0), reduction->sum, columns);
+    const size_t rows = reduction->own_rows;
+    unpack(comm, reduction, rows, slot_of(operation, 0), reduction->sum);
     for (size_t member = 1; member < reduction->group->size; member++)
-        ph__wire_add(comm->kernels, reduction->wire, rows, columns, slot_of(operation, member),
-            reduction->sum, columns);
+        add(comm, reduction, rows, slot_of(operation, member), reduction->sum);
 }
 
 /* ---- stage 1 of all_reduce: sums to all members ---- */
@@ -125,8 +148,7 @@ static ph_status unpack_sums(struct ph_comm *comm, struct ph__operation *operati
         const unsigned char *bytes = member == group->own
                                          ? slot_of(operation, member)
                                          : operation->staging + packed_at(reduction, member, part.first);
-        ph__wire_unpack(comm->kernels, reduction->wire, part.count, reduction->columns, bytes,
-            reduction->data + part.first * reduction->columns, reduction->columns);
+        unpack(comm, reduction, part.count, bytes, reduction->data + part.first * reduction->columns);
     }
     operation->advance = NULL;
     return PH_OK;
@@ -195,7 +217,8 @@ static ph_status start(struct ph_comm *comm, const struct ph__comm_call *call,
     reduction->slot_bytes = ph__round_up(part_bytes(reduction, reduction->own_rows), PH_ALIGNMENT);
     const size_t staging = is_packed(reduction) ? packed_at(reduction, group->size, reduction->rows)
                                                 : group->size * reduction->slot_bytes;
-    PH_TRY(ph__operation_take(comm, call, count_requests(comm, reduction, most_rows), staging, &operation));
+    PH_TRY(ph__operation_take(comm, call, count_requests(comm, reduction, most_rows), 0, &operation));
+    PH_TRY(ph__operation_reserve(comm, operation, staging, true));
     operation->reduction = *reduction;
     operation->advance = reduction->data != NULL ? gather_sums : end_with_sum;
     PH_TRY(receive_contributions(comm, operation));

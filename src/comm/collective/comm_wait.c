@@ -173,13 +173,21 @@ static ph_status fail_late(struct ph_comm *comm, const struct ph__operation *ope
     return fail_for(comm, rank, text);
 }
 
+static void pass_time(const struct ph_comm *comm, uint64_t now_ns)
+{
+    if (comm->transport.idle != NULL)
+        comm->transport.idle(comm->transport.context);
+    else
+        ph__patience_pass(&comm->patience, now_ns);
+}
+
 static ph_status poll_until_done(
     struct ph_comm *comm, const struct ph__operation *operation, uint64_t since_ns)
 {
     uint64_t num_moves = comm->operations.num_moves, now_ns = since_ns;
     ph__patience_reset(&comm->patience, now_ns);
     while (!operation->is_done) {
-        ph__patience_pass(&comm->patience, now_ns);
+        pass_time(comm, now_ns);
         PH_TRY(poll_all(comm));
         now_ns = ph__clock_ns();
         if (comm->operations.num_moves != num_moves) {

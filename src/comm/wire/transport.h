@@ -2,7 +2,8 @@
  *
  * A plugin is a shared object that knows one MPI library and nothing of libphloem: it is compiled from
  * mpi_transport.c, once for each library, and loaded by transport_open.c. Tests fill the same table with
- * queues between threads; a simulator could. So this header includes no other of ours, and errors are text.
+ * queues between threads, and sim/ with simulated messages. So this header includes no other of ours, and
+ * errors are text.
  *
  * Messages between two ranks with the same tag arrive in the order in which they were started; other messages
  * have no order. All calls come from one thread (MPI_THREAD_FUNNELED). Only open and close wait. */
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PH_TRANSPORT_VERSION 1u
+#define PH_TRANSPORT_VERSION 2u
 #define PH_TRANSPORT_SYMBOL "ph__transport_plugin" /* const struct ph__transport_plugin */
 #define PH_TRANSPORT_MAX_TAG 32767                 /* MPI guarantees no more */
 #define PH_TRANSPORT_MAX_BYTES ((size_t)1 << 30)   /* of one message: MPI counts in int */
@@ -29,6 +30,7 @@ struct ph__transport {
     void *context; /* passed to each function */
     size_t rank, world_size;
     const char *name; /* "Open MPI 4.1.4"; until close */
+    const char *host; /* name of the rank's machine, until close; NULL: the system's */
 
     /* These return false after an error, with one line of text in `error`. The data are borrowed until the
      * request is done; bytes <= PH_TRANSPORT_MAX_BYTES, 0 is a message as well, and a rank may send to
@@ -41,6 +43,9 @@ struct ph__transport {
     /* Makes progress; the caller may reuse a request that is done. */
     bool (*test)(void *context, struct ph__transport_request *request, bool *is_done_out,
         char error[PH_TRANSPORT_ERROR_BYTES]);
+
+    /* Passes time until a message may be done. NULL: the caller passes it as it likes. */
+    void (*idle)(void *context);
 
     /* is_clean: all ranks have met to close, and nothing is on its way; close may wait for them, without a
      * limit and without learning of deaths. Else close takes no further part in the job: pending requests are
