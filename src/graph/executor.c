@@ -116,7 +116,7 @@ static void poll_in_node(void *context)
 
 void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on)
 {
-    if (executor->poll != NULL)
+    if (executor->poll != NULL && executor->backend->simulator == NULL)
         ph__team_set_poll(executor->backend->team, is_on ? poll_in_node : NULL, executor);
 }
 

@@ -32,6 +32,7 @@ struct ph_workspace {
     struct ph_executor *executor;
     struct ph__memory_plan plan;
     void *memory;
+    void *numbers; /* the same memory; where numbers are absent, as much apart, which has the same places */
     size_t memory_bytes;
     uint64_t capacities[PH_MAX_SYMBOLS];
     uint64_t extents[PH_MAX_SYMBOLS];
@@ -57,6 +58,13 @@ ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t node,
 /* Call the function that ph__executor_poll was given; start or stop polling in the team's tasks. */
 ph_status ph__executor_poll_now(struct ph_executor *executor);
 void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on);
+
+/* Runs a call, or simulates it. */
+static inline ph_status ph__call_run(struct ph__call *call)
+{
+    const struct ph__simulator *simulator = call->backend->simulator;
+    return simulator != NULL ? simulator->run(simulator, call) : call->node->op->run(call);
+}
 
 /* Runs a node's call and adds it to the profile (and trace) of the executor. */
 ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call);

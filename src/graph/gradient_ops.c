@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/memory/absent.h"
 #include "graph/graph.h"
 
 /* ---- seed: d loss / d loss = 1 ---- */
@@ -140,9 +141,9 @@ static size_t merge_rows(const struct ph__call *call, struct cut at, struct cut 
         ph_real *target = (ph_real *)sum->data + row * dim;
         if (writes)
             sum->index[row] = has_a ? a->index[at.a] : b->index[at.b];
-        if (writes && has_a && has_b)
+        if (writes && has_a && has_b && !ph__memory_is_absent(target))
             call->backend->kernels->add(dim, row_a, row_b, target);
-        else if (writes)
+        else if (writes && !ph__memory_is_absent(target))
             memcpy(target, has_a ? row_a : row_b, dim * sizeof *target);
         at.a += has_a;
         at.b += has_b;
@@ -203,7 +204,7 @@ static ph_status accumulate_run(struct ph__call *call)
         *call->outputs[0].scalar = *call->inputs[0].scalar + *call->inputs[1].scalar;
     else if (call->outputs[0].type->kind == PH_SPARSE_ROWS)
         add_sparse_rows(call);
-    else
+    else if (!ph__memory_is_absent(call->outputs[0].data))
         ph__for_blocks(
             call->backend, ph_shape_elements(&call->outputs[0].shape), BLOCK_ELEMENTS, add_block, call);
     return PH_OK;
@@ -211,6 +212,7 @@ static ph_status accumulate_run(struct ph__call *call)
 
 const struct ph__op ph__op_accumulate = {
     .name = "accumulate",
+    .traits = PH_OP_OF_IDS,
     .infer = accumulate_infer,
     .cost = accumulate_cost,
     .scratch_bytes = accumulate_scratch_bytes,

@@ -24,6 +24,18 @@ enum {
     PH_OP_CALLS_LIBRARY = 1 << 6,     /* run calls backend->gemm, so no other node may run beside it */
     PH_OP_STOPS_GRADIENT = 1 << 7,    /* for differentiation, its outputs do not depend on its inputs */
     PH_OP_KEEPS_OUTPUTS = 1 << 8, /* adds to its outputs: they stay from run to run, and when memory grows */
+    /* Tell how a simulation, where reals are absent, runs the operator. Without one of them: not at all. */
+    PH_OP_OF_IDS = 1 << 9, /* as it is: run decides ids, slots or lengths, and leaves absent reals alone */
+    PH_OP_SENDS =
+        1 << 10, /* run starts messages behind its arithmetic, which a team that runs no task leaves out */
+    PH_OP_AWAITS = 1 << 11, /* run waits for other ranks before its arithmetic, likewise */
+};
+
+struct ph__call;
+
+/* Runs operators in place of their own functions: takes as long as they would. */
+struct ph__simulator {
+    ph_status (*run)(const struct ph__simulator *simulator, struct ph__call *call);
 };
 
 /* Machine under the graph, the same for all operators of an executor. */
@@ -32,6 +44,7 @@ struct ph_backend {
     struct ph__gemm *gemm;
     struct ph__team *team;
     char description[128];
+    const struct ph__simulator *simulator; /* NULL: operators run */
 };
 
 /* One operand of a call. Which members are set depends on the value's kind and storage. */

@@ -17,7 +17,7 @@ static void refresh_shapes(const struct ph__call *call)
 ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call)
 {
     uint64_t start = ph__clock_ns();
-    PH_TRY(call->node->op->run(call));
+    PH_TRY(ph__call_run(call));
     uint64_t duration = ph__clock_ns() - start;
     refresh_shapes(call);
     struct ph__cost cost = {0};

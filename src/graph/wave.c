@@ -180,7 +180,7 @@ ph_status ph__wave_crew_create(const struct ph_backend *backend, struct ph__wave
 {
     const size_t num_workers = ph__team_num_threads(backend->team);
     *crew_out = NULL;
-    if (num_workers == 1)
+    if (num_workers == 1 || backend->simulator != NULL)
         return PH_OK;
     struct ph__wave_crew *crew = calloc(1, sizeof *crew + num_workers * sizeof crew->workers[0]);
     if (crew == NULL)

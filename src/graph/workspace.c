@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/absent.h"
 #include "base/memory/memory.h"
 #include "base/thread/cpu.h"
 #include "graph/distribution.h"
@@ -15,6 +16,11 @@
 static const struct ph__graph *graph_of(const struct ph_workspace *workspace)
 {
     return &workspace->executor->program->graph;
+}
+
+static bool is_of_numbers(const struct ph_type *type)
+{
+    return type->dtype == PH_REAL || type->dtype == PH_BF16;
 }
 
 /* Sets the place of a value that does not come from the batch. */
@@ -39,7 +45,8 @@ static void place_value(struct ph_workspace *workspace, ph_value value)
         operand->scalar = &workspace->scalars[value];
         break;
     case PH_STORAGE_WORKSPACE:
-        operand->data = (char *)workspace->memory + workspace->plan.data_offset[root];
+        operand->data = (char *)(is_of_numbers(&info->type) ? workspace->numbers : workspace->memory) +
+                        workspace->plan.data_offset[root];
         if (info->type.kind == PH_JAGGED || info->type.kind == PH_SPARSE_ROWS)
             operand->index =
                 (uint32_t *)(void *)((char *)workspace->memory + workspace->plan.index_offset[root]);
@@ -68,7 +75,8 @@ static void carry_value(
     struct ph_shape shape;
     ph__type_shape(type, workspace->extents, &shape);
     const size_t elements = type->kind == PH_JAGGED ? shape.dims[1] : ph_shape_elements(&shape);
-    memcpy(memory + plan->data_offset[value], operand->data, elements * ph_dtype_size(type->dtype));
+    if (!ph__memory_is_absent(operand->data))
+        memcpy(memory + plan->data_offset[value], operand->data, elements * ph_dtype_size(type->dtype));
     if (operand->index != NULL)
         memcpy(memory + plan->index_offset[value], operand->index,
             ph__type_index_elements(type, &shape) * sizeof *operand->index);
@@ -85,21 +93,42 @@ static void carry_kept(const struct ph_workspace *workspace, const struct ph__me
     }
 }
 
+static void free_memory(struct ph_workspace *workspace)
+{
+    if (workspace->numbers == workspace->memory)
+        ph__memory_free(workspace->memory, workspace->memory_bytes);
+    else
+        ph__memory_free_sparse(workspace->memory, workspace->memory_bytes);
+}
+
 /* Gives the workspace this plan and memory; all values but those carried over are lost. */
-static void adopt(struct ph_workspace *workspace, const struct ph__memory_plan *plan, void *memory)
+static void adopt(
+    struct ph_workspace *workspace, const struct ph__memory_plan *plan, void *memory, void *numbers)
 {
     const struct ph__graph *graph = graph_of(workspace);
-    void *old_memory = workspace->memory;
-    size_t old_bytes = workspace->memory_bytes;
+    free_memory(workspace);
     ph__memory_plan_fini(&workspace->plan);
     workspace->plan = *plan;
     workspace->memory = memory;
+    workspace->numbers = numbers;
     workspace->memory_bytes = (size_t)plan->memory.planned_bytes;
     for (ph_value value = 1; value < graph->num_values; value++)
         place_value(workspace, value);
     memset(workspace->versions, 0, (graph->num_nodes + 1) * sizeof *workspace->versions);
     ph__wave_plan(workspace);
-    ph__memory_free(old_memory, old_bytes);
+}
+
+/* Allocates memory for a plan. Where numbers are absent, few of the pages for all else are ever used. */
+static ph_status allocate(size_t bytes, void **memory_out, void **numbers_out)
+{
+    static const char what[] = "the workspace";
+    if (ph__absent_used() == NULL) {
+        PH_TRY(ph__memory_alloc(bytes, what, memory_out));
+        *numbers_out = *memory_out;
+        return PH_OK;
+    }
+    PH_TRY(ph__numbers_alloc(bytes, what, numbers_out));
+    return ph__memory_alloc_sparse(bytes, what, memory_out);
 }
 
 /* Plans for batches of this size and allocates memory, all or nothing: a workspace that cannot grow still
@@ -112,16 +141,16 @@ static ph_status plan_workspace(
     memcpy(capacities, batch_capacities, PH_NUM_BATCH_SYMBOLS * sizeof *capacities);
     derive_capacities(graph_of(workspace), capacities);
     struct ph__memory_plan plan = {0};
-    void *memory = NULL;
+    void *memory = NULL, *numbers = NULL;
     PH_TRY(ph__plan_memory(executor->program, executor->backend, capacities, &plan));
-    ph_status status = ph__memory_alloc((size_t)plan.memory.planned_bytes, "the workspace", &memory);
+    ph_status status = allocate((size_t)plan.memory.planned_bytes, &memory, &numbers);
     if (status != PH_OK) {
         ph__memory_plan_fini(&plan);
         return status;
     }
     memcpy(workspace->capacities, capacities, sizeof capacities);
     carry_kept(workspace, &plan, memory);
-    adopt(workspace, &plan, memory);
+    adopt(workspace, &plan, memory, numbers);
     return PH_OK;
 }
 
@@ -168,7 +197,7 @@ void ph_workspace_destroy(struct ph_workspace *workspace)
     if (workspace == NULL)
         return;
     ph__memory_plan_fini(&workspace->plan);
-    ph__memory_free(workspace->memory, workspace->memory_bytes);
+    free_memory(workspace);
     free(workspace->scalars);
     free(workspace->values);
     free(workspace->versions);
@@ -362,7 +391,7 @@ ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t index,
     call.backend = backend;
     if (is_current(workspace, index, &call))
         return PH_OK;
-    return executor->is_profiling ? ph__profile_call(executor, index, thread, &call) : op->run(&call);
+    return executor->is_profiling ? ph__profile_call(executor, index, thread, &call) : ph__call_run(&call);
 }
 
 /* Runs the wave or the node at `index`, then polls. */

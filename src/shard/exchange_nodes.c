@@ -1,6 +1,6 @@
 #include "shard/exchange_nodes.h"
 
-#include <string.h>
+#include "base/memory/absent.h"
 
 ph_status ph__start_node_run(const struct ph__sharding *sharding, const struct ph__comm_call *named,
     const struct ph__exchange *list, const struct ph__operand *ticket)
@@ -45,7 +45,8 @@ ph_status ph__back_wait_run(
     if (sharding->backward != PH_WIRE_FP32)
         unpack(call);
     else if (call->outputs[0].data != gradient->data)
-        memcpy(call->outputs[0].data, gradient->data, ph__elements(&call->outputs[0]) * sizeof(ph_real));
+        ph__numbers_move(
+            call->outputs[0].data, gradient->data, ph__elements(&call->outputs[0]) * sizeof(ph_real));
     return PH_OK;
 }
 

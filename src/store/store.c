@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/absent.h"
 #include "base/memory/arena.h"
 #include "base/memory/memory.h"
 #include "base/text/name_index.h"
@@ -53,13 +54,13 @@ static void release_values(struct ph_parameter *parameter)
     if (!is_last)
         return;
     free(parameter->owners);
-    ph__memory_free(parameter->memory, parameter->bytes);
+    ph__numbers_free(parameter->memory, parameter->bytes);
 }
 
 static void release_parameter(struct ph_parameter *parameter)
 {
     for (size_t i = 0; i < parameter->num_slots; i++)
-        ph__memory_free(parameter->slots[i].data, parameter->slots[i].elements * sizeof(ph_real));
+        ph__numbers_free(parameter->slots[i].data, parameter->slots[i].elements * sizeof(ph_real));
     release_values(parameter);
 }
 
@@ -250,8 +251,8 @@ static void list_tensors(struct ph_store *store, const struct ph_parameter *para
 static void initialise(const struct ph_store *store, const struct ph_parameter *parameter,
     size_t first_tensor, struct ph__team *team)
 {
-    if (parameter->is_for_scoring || store->will_be_loaded)
-        return; /* memory is zeroed, which means rows of zeros */
+    if (parameter->is_for_scoring || store->will_be_loaded || ph__memory_is_absent(parameter->memory))
+        return; /* memory is zeroed, which means rows of zeros, or has no values */
     for (size_t i = first_tensor; i < store->num_tensors; i++) {
         const struct ph_tensor *tensor = &store->tensors[i];
         const struct ph_shape whole = ph__tensor_whole(tensor);
@@ -288,7 +289,7 @@ static ph_status add_parameter(struct ph_store *store, const struct ph__declarat
     parameter->elements = elements;
     parameter->row_format = row_format_of(store, declaration, elements, &parameter->bytes);
     parameter->is_for_scoring = store->is_for_scoring && parameter->row_format != PH_ROWS_FP32;
-    PH_TRY(ph__memory_alloc(parameter->bytes, declaration->name, &parameter->memory));
+    PH_TRY(ph__numbers_alloc(parameter->bytes, declaration->name, &parameter->memory));
     if (parameter->row_format == PH_ROWS_FP32)
         parameter->data = parameter->memory;
     if (parameter->row_format == PH_ROWS_BF16_SPLIT)
@@ -455,7 +456,7 @@ ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parame
     ph__init_matrix(&parameter->shape, &rows, &columns);
     const size_t elements = is_per_row ? rows : parameter->elements;
     void *data;
-    PH_TRY(ph__memory_alloc(elements * sizeof(ph_real), parameter->name, &data));
+    PH_TRY(ph__numbers_alloc(elements * sizeof(ph_real), parameter->name, &data));
     struct ph__slot *slot = &parameter->slots[parameter->num_slots++];
     *slot =
         (struct ph__slot){.name = owned_name, .is_per_row = is_per_row, .elements = elements, .data = data};

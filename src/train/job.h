@@ -17,6 +17,8 @@ struct ph__train_job {
     /* For the training rows; max_bad_rows for each split. Predictions are corrected for negative_rate
      * wherever the model scores: docs/ONLINE.md. */
     struct ph_reading reading;
+    /* NULL: one of its own. One that simulates (graph/op.h) has no numbers: nothing is evaluated or saved. */
+    struct ph_backend *backend;
     struct ph_train_options
         options; /* of comm all ranks have equal jobs; sizes and summary_json are not read */
 };

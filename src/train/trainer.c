@@ -8,6 +8,11 @@
 
 /* ---- progress ---- */
 
+bool ph__trainer_is_simulated(const struct ph__trainer *trainer)
+{
+    return trainer->backend->simulator != NULL;
+}
+
 bool ph__trainer_is_out_of_steps(const struct ph__trainer *trainer)
 {
     int64_t max_steps = trainer->job->train->max_steps;

@@ -104,6 +104,9 @@ struct ph__trainer {
     struct ph__rank_clock clock; /* before the first step, if a trace is wanted */
 };
 
+/* Returns true when the training has no numbers: its backend simulates operators. */
+bool ph__trainer_is_simulated(const struct ph__trainer *trainer);
+
 /* ---- progress ---- */
 
 /* Return true when no further step follows, by train.max_steps or by any setting. */

@@ -26,6 +26,8 @@ struct ph__team;
 ph_status ph__team_create(size_t num_threads, struct ph__team **team_out);
 /* Creates a team of a kind, as above. PH_ERROR_USAGE also for PH_TEAM_OPENMP in a build without OpenMP. */
 ph_status ph__team_create_kind(enum ph_team_kind kind, size_t num_threads, struct ph__team **team_out);
+/* Creates a team of one thread that runs no task: for simulations. PH_ERROR_MEMORY. */
+ph_status ph__team_create_idle(struct ph__team **team_out);
 void ph__team_destroy(struct ph__team *team);
 size_t ph__team_num_threads(const struct ph__team *team);
 const char *ph__team_name(const struct ph__team *team); /* "pthread" or "openmp" */

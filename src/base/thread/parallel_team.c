@@ -50,6 +50,17 @@ ph_status ph__team_create_kind(enum ph_team_kind kind, size_t num_threads, struc
     return PH_OK;
 }
 
+static const struct ph__team_functions idle_functions = {
+    .name = "idle", .create = create_alone, .destroy = destroy_alone};
+
+ph_status ph__team_create_idle(struct ph__team **team_out)
+{
+    PH_TRY(create_alone(1, team_out));
+    (*team_out)->functions = &idle_functions;
+    (*team_out)->num_threads = 1;
+    return PH_OK;
+}
+
 void ph__team_destroy(struct ph__team *team)
 {
     if (team != NULL)
@@ -89,6 +100,8 @@ void ph__team_run_alone(const struct ph__team *team, size_t num_tasks, ph__task 
 
 void ph__parallel_for(struct ph__team *team, size_t num_tasks, ph__task task, void *argument)
 {
+    if (team->functions == &idle_functions)
+        return;
     if (team->num_threads == 1 || num_tasks <= 1)
         ph__team_run_alone(team, num_tasks, task, argument);
     else

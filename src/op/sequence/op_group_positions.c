@@ -81,6 +81,7 @@ static ph_status group_run(struct ph__call *call)
 
 const struct ph__op ph__op_group_positions = {
     .name = "group_positions",
+    .traits = PH_OP_OF_IDS,
     .infer = group_infer,
     .cost = group_cost,
     .run = group_run,

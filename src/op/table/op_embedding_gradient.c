@@ -5,6 +5,7 @@
  * operator is fused into embedding_update. */
 #include <string.h>
 
+#include "base/memory/absent.h"
 #include "op/table/op_table.h"
 
 static ph_status embedding_gradient_infer(struct ph__infer *infer)
@@ -42,7 +43,7 @@ static void gradient_rows(void *argument, size_t first, size_t last, size_t work
     const size_t dim = job->source.dim;
     (void)worker;
     memcpy(rows->index + first, unique + first, (last - first) * sizeof *unique);
-    for (size_t u = first; u < last; u++)
+    for (size_t u = first; u < last && !ph__memory_is_absent(rows->data); u++)
         job->call->backend->kernels->embedding_gradient_row(
             &job->source, starts[u], starts[u + 1], (ph_real *)rows->data + u * dim);
 }
@@ -56,6 +57,7 @@ static ph_status embedding_gradient_run(struct ph__call *call)
 
 const struct ph__op ph__op_embedding_gradient = {
     .name = "embedding_gradient",
+    .traits = PH_OP_OF_IDS,
     .infer = embedding_gradient_infer,
     .cost = embedding_gradient_cost,
     .run = embedding_gradient_run,

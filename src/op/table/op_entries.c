@@ -9,6 +9,7 @@
  * Where the slices of the features ascend, merged slots ascend with the features: a feature's entries lie
  * where its positions do, and one task lists both, while the rows of its positions are in a cache. Where
  * features share a slice, the rows of all positions are listed before all entries. */
+#include "base/memory/absent.h"
 #include "op/attributes.h"
 #include "op/table/op_table.h"
 
@@ -81,7 +82,8 @@ static void list_entries(
     const struct ph__call *call = job->call;
     const uint32_t *order = call->inputs[ORDER].data;
     uint32_t *rows = call->outputs[0].data;
-    ph_real *coefficients = call->num_outputs > 1 ? call->outputs[1].data : NULL;
+    const bool has_coefficients = call->num_outputs > 1 && !ph__memory_is_absent(call->outputs[1].data);
+    ph_real *coefficients = has_coefficients ? call->outputs[1].data : NULL;
     for (size_t e = first; e < last; e++)
         rows[e] = job->shape == PH_LOOKUP_ITEMS ? order[e] : row_of_position[order[e] - begin];
     if (coefficients != NULL)
@@ -150,6 +152,7 @@ static ph_status entries_run(struct ph__call *call)
 
 const struct ph__op ph__op_entries = {
     .name = "entries",
+    .traits = PH_OP_OF_IDS,
     .infer = entries_infer,
     .cost = entries_cost,
     .scratch_bytes = entries_scratch_bytes,

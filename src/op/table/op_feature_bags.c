@@ -84,6 +84,7 @@ static ph_status feature_bags_run(struct ph__call *call)
 
 const struct ph__op ph__op_feature_bags = {
     .name = "feature_bags",
+    .traits = PH_OP_OF_IDS,
     .infer = feature_bags_infer,
     .cost = feature_bags_cost,
     .run = feature_bags_run,

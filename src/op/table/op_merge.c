@@ -216,6 +216,7 @@ static ph_status merge_run(struct ph__call *call)
 
 const struct ph__op ph__op_merge = {
     .name = "merge",
+    .traits = PH_OP_OF_IDS,
     .infer = merge_infer,
     .cost = merge_cost,
     .scratch_bytes = merge_scratch_bytes,

@@ -113,6 +113,7 @@ static ph_status slots_run(struct ph__call *call)
 
 const struct ph__op ph__op_slots = {
     .name = "slots",
+    .traits = PH_OP_OF_IDS,
     .infer = slots_infer,
     .cost = slots_cost,
     .scratch_bytes = slots_scratch_bytes,

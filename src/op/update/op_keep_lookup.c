@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/memory/absent.h"
 #include "op/update/accumulation.h"
 
 /* ---- keep_lookup ---- */
@@ -72,7 +73,8 @@ static void keep_bag(const struct keep_job *job, size_t feature, size_t sample)
     const size_t row = job->first_row + sample * job->num_features + feature;
     for (size_t p = offsets[0]; p < offsets[1]; p++)
         rows[p] = (uint32_t)(job->shape == PH_LOOKUP_ITEMS ? job->first_row + p : row);
-    if (call->num_outputs <= PH_KEPT_COEFFICIENTS)
+    if (call->num_outputs <= PH_KEPT_COEFFICIENTS ||
+        ph__memory_is_absent(call->outputs[PH_KEPT_COEFFICIENTS].data))
         return;
     ph_real *coefficients = (ph_real *)call->outputs[PH_KEPT_COEFFICIENTS].data + job->first_position;
     const ph_real factor = job->shape == PH_LOOKUP_MEANS ? 1 / (ph_real)(offsets[1] - offsets[0]) : 1;
@@ -109,8 +111,9 @@ static void keep_gradient(const struct ph__call *call, size_t first)
 {
     const struct ph__operand *gradient = &call->inputs[GRADIENT];
     const size_t count = ph__rows(gradient), elements = ph__row_elements(gradient);
-    ph__copy_columns(call->backend, count, elements, gradient->data, elements,
-        (ph_real *)call->outputs[PH_KEPT_GRADIENT].data + first * elements, elements);
+    if (!ph__memory_is_absent(gradient->data))
+        ph__copy_columns(call->backend, count, elements, gradient->data, elements,
+            (ph_real *)call->outputs[PH_KEPT_GRADIENT].data + first * elements, elements);
     *extent_of(call, PH_KEPT_GRADIENT, 0) = first + count;
 }
 
@@ -148,7 +151,7 @@ static ph_status keep_run(struct ph__call *call)
 
 const struct ph__op ph__op_keep_lookup = {
     .name = "keep_lookup",
-    .traits = PH_OP_KEEPS_OUTPUTS,
+    .traits = PH_OP_KEEPS_OUTPUTS | PH_OP_OF_IDS,
     .infer = keep_infer,
     .cost = keep_cost,
     .run = keep_run,
@@ -201,7 +204,8 @@ static void list_block(void *argument, size_t first, size_t last, size_t worker)
     (void)worker;
     for (size_t e = first; e < last; e++)
         ((uint32_t *)call->outputs[0].data)[e] = rows[positions[order[e]]];
-    for (size_t e = first; e < last && call->num_outputs > 1; e++)
+    const bool has_coefficients = call->num_outputs > 1 && !ph__memory_is_absent(call->outputs[1].data);
+    for (size_t e = first; e < last && has_coefficients; e++)
         ((ph_real *)call->outputs[1].data)[e] = coefficients[positions[order[e]]];
 }
 
@@ -213,6 +217,7 @@ static ph_status kept_entries_run(struct ph__call *call)
 
 const struct ph__op ph__op_kept_entries = {
     .name = "kept_entries",
+    .traits = PH_OP_OF_IDS,
     .infer = kept_entries_infer,
     .cost = kept_entries_cost,
     .run = kept_entries_run,

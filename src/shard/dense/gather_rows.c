@@ -2,8 +2,7 @@
  * rows, their slots, and the rows. */
 #include "shard/dense/dense_passes.h"
 
-#include <string.h>
-
+#include "base/memory/absent.h"
 #include "base/memory/memory.h"
 
 /* Channels, shared by all tables: each exchange is waited for before the next begins. */
@@ -137,8 +136,8 @@ static size_t merge(const struct ph__call *call, struct gathered *gathered, size
                 continue;
             const ph_real *row = gathered->rows + gathered->next[rank]++ * dim;
             if (is_first)
-                memcpy(sum, row, dim * sizeof *sum);
-            else
+                ph__numbers_move(sum, row, dim * sizeof *sum);
+            else if (!ph__memory_is_absent(sum))
                 call->backend->kernels->add(dim, sum, row, sum);
             is_first = false;
         }
@@ -164,7 +163,7 @@ static ph_status gather_run(struct ph__call *call)
 
 static const struct ph__op gather_rows = {
     .name = "gather_rows",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_AWAITS,
     .infer = gather_infer,
     .cost = gather_cost,
     .scratch_bytes = gather_scratch_bytes,

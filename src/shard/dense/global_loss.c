@@ -64,7 +64,7 @@ static void mean_gradient(struct ph__gradient *gradient)
 
 static const struct ph__op global_mean = {
     .name = "global_mean",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_MIXES_SAMPLES,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_MIXES_SAMPLES | PH_OP_AWAITS,
     .infer = mean_infer,
     .gradient = mean_gradient,
     .cost = mean_cost,

@@ -60,7 +60,7 @@ static ph_status norm_run(struct ph__call *call)
 
 static const struct ph__op global_norm = {
     .name = "global_norm",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_AWAITS,
     .infer = norm_infer,
     .cost = norm_cost,
     .scratch_bytes = norm_scratch_bytes,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/absent.h"
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "plan/plan_traffic.h"
@@ -38,8 +39,9 @@ static ph_status start_run(struct ph__call *call)
     struct ph__sharding *sharding = bucket->sharding;
     ph_real *rows = call->outputs[ROWS].data, *next = rows;
     for (size_t i = 0; i < bucket->count; next += bucket->elements[i++])
-        memcpy(next, call->inputs[i].data, bucket->elements[i] * sizeof *next);
-    memset(next, 0, (size_t)(rows + num_rows(bucket) * PH_DENSE_COLUMNS - next) * sizeof *next);
+        ph__numbers_move(next, call->inputs[i].data, bucket->elements[i] * sizeof *next);
+    if (!ph__memory_is_absent(next))
+        memset(next, 0, (size_t)(rows + num_rows(bucket) * PH_DENSE_COLUMNS - next) * sizeof *next);
     uint64_t ticket;
     PH_TRY(ph__comm_all_reduce_start(sharding->comm, &named, ph__comm_world(sharding->comm), sharding->dense,
         num_rows(bucket), PH_DENSE_COLUMNS, rows, &ticket));
@@ -49,7 +51,7 @@ static ph_status start_run(struct ph__call *call)
 
 static const struct ph__op start = {
     .name = "reduce_gradients_start",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_SENDS,
     .infer = start_infer,
     .cost = copy_cost,
     .run = start_run,
@@ -68,13 +70,13 @@ static ph_status wait_run(struct ph__call *call)
     const ph_real *next = call->inputs[ROWS].data;
     PH_TRY(ph__comm_wait(bucket->sharding->comm, (uint64_t)*call->inputs[TICKET].scalar));
     for (size_t i = 0; i < bucket->count; next += bucket->elements[i++])
-        memcpy(call->outputs[i].data, next, bucket->elements[i] * sizeof *next);
+        ph__numbers_move(call->outputs[i].data, next, bucket->elements[i] * sizeof *next);
     return PH_OK;
 }
 
 static const struct ph__op wait = {
     .name = "reduce_gradients_wait",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_AWAITS,
     .infer = wait_infer,
     .cost = copy_cost,
     .run = wait_run,

@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "base/memory/absent.h"
 #include "op/dense/batch_norm.h"
 #include "shard/exchange_nodes.h"
 
@@ -60,7 +61,7 @@ static void describe_rows(const struct ph__call *call, double *scratch, double *
     const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
     double *squares = own + 1 + dims[1];
     memset(own, 0, message_numbers(dims[1]) * sizeof *own);
-    if (dims[0] == 0)
+    if (dims[0] == 0 || ph__memory_is_absent(call->inputs[PH_BATCH_NORM_X].data))
         return;
     own[0] = (double)dims[0];
     ph__batch_norm_moments(call, scratch, own + 1);
@@ -103,6 +104,8 @@ static ph_status sync_run(struct ph__call *call)
     const double *all;
     describe_rows(call, gathered + ph__gather_numbers_bytes(sharding, count) / sizeof *gathered, own);
     PH_TRY(ph__gather_numbers(sharding, &named, count, own, gathered, &all));
+    if (ph__memory_is_absent(call->outputs[PH_BATCH_NORM_Y].data))
+        return PH_OK;
     combine(sharding, columns, all, own);
     ph__batch_norm_finish(call, &attributes->options, own[0], own + 1);
     return PH_OK;
@@ -110,7 +113,7 @@ static ph_status sync_run(struct ph__call *call)
 
 static const struct ph__op sync_batch_norm = {
     .name = "sync_batch_norm",
-    .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_AWAITS,
     .infer = ph__batch_norm_infer,
     .gradient = sync_gradient,
     .cost = ph__batch_norm_cost,
@@ -139,9 +142,13 @@ static ph_status backward_run(struct ph__call *call)
     double *own = call->scratch, *gathered = own + count;
     ph_real *means = (ph_real *)(gathered + ph__gather_numbers_bytes(sharding, count) / sizeof *gathered);
     const double *all;
+    const bool is_absent = ph__memory_is_absent(call->inputs[PH_BATCH_NORM_BACKWARD_X].data);
     own[0] = (double)dims[0];
-    ph__batch_norm_gradient_sums(call, (double *)(means + 2 * dims[1]), own + 1);
+    if (!is_absent)
+        ph__batch_norm_gradient_sums(call, (double *)(means + 2 * dims[1]), own + 1);
     PH_TRY(ph__gather_numbers(sharding, &named, count, own, gathered, &all));
+    if (is_absent)
+        return PH_OK;
     ph__batch_norm_combine(sharding->world_size, count, all, own);
     ph__batch_norm_backward_apply(call, own[0], own + 1, means);
     return PH_OK;
@@ -150,7 +157,7 @@ static ph_status backward_run(struct ph__call *call)
 /* Has an effect: other ranks wait for its sums. */
 static const struct ph__op sync_batch_norm_backward = {
     .name = "sync_batch_norm_backward",
-    .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_AWAITS,
     .infer = ph__batch_norm_backward_infer,
     .cost = ph__batch_norm_backward_cost,
     .scratch_bytes = backward_scratch_bytes,

@@ -162,7 +162,7 @@ static ph_status start_run(struct ph__call *call)
 
 static const struct ph__op host_gradients_start = {
     .name = "host_gradients_start",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_SENDS,
     .infer = start_infer,
     .cost = start_cost,
     .scratch_bytes = start_scratch_bytes,
@@ -201,7 +201,7 @@ static ph_status wait_run(struct ph__call *call)
 
 static const struct ph__op host_gradients_wait = {
     .name = "host_gradients_wait",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_IN_PLACE,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_IN_PLACE | PH_OP_AWAITS,
     .infer = ph__back_wait_infer,
     .cost = ph__written_cost,
     .run = wait_run,

@@ -161,7 +161,7 @@ static void wait_gradient(struct ph__gradient *gradient)
 
 const struct ph__op ph__op_exchange_items_wait = {
     .name = "exchange_items_wait",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_AWAITS,
     .infer = wait_infer,
     .gradient = wait_gradient,
     .cost = ph__moved_cost,

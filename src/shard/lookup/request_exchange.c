@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "base/thread/clock.h"
 
 /* Words before the lengths sent to a rank: numbers about this rank's samples, the same for all ranks. */
 enum { HEADER_SAMPLES, HEADER_IDS, HEADER_IDS_HIGH, HEADER_WORDS };
@@ -325,16 +326,38 @@ static void order_ids(struct ph__sharding *sharding)
         }
 }
 
+/* A rank's own part of the work for a batch's requests. */
+struct asking {
+    struct ph__sharding *sharding;
+    const struct ph_batch *batch;
+};
+
+static ph_status ask_now(void *context)
+{
+    const struct asking *asking = context;
+    return ask(asking->sharding, asking->batch);
+}
+
+static ph_status order_now(void *context)
+{
+    const struct asking *asking = context;
+    order_lengths(asking->sharding);
+    order_ids(asking->sharding);
+    return PH_OK;
+}
+
 ph_status ph__requests_exchange(
     struct ph__sharding *sharding, const struct ph_batch *batch, struct ph__requests *requests_out)
 {
     struct ph__request_buffers *buffers = sharding->requests;
+    struct asking asking = {sharding, batch};
     const size_t num_samples = batch->num_global_samples > 0 ? batch->num_global_samples : batch->num_samples;
     const size_t num_streams = sharding->streams[sharding->rank].count;
     size_t num_ids, num_global_ids;
     for (size_t rank = 0; rank <= sharding->world_size; rank++)
         sharding->bounds[rank] = ph__sharding_bound(sharding, num_samples, rank);
-    PH_TRY(ask(sharding, batch));
+    PH_TRY(ph__timed_work_run(
+        &(struct ph__timed_work){"ask for ids", (double)batch->num_ids, ask_now, &asking}));
     PH_TRY(exchange_lengths(sharding, batch));
     PH_TRY(count_ids(sharding, &num_ids, &num_global_ids));
     PH_TRY(exchange_ids(sharding, num_ids));
@@ -342,8 +365,8 @@ ph_status ph__requests_exchange(
     PH_TRY(reserve(&buffers->ordered_ids, num_ids, sizeof(int64_t)));
     if (sharding->has_weights)
         PH_TRY(reserve(&buffers->ordered_weights, num_ids, sizeof(ph_real)));
-    order_lengths(sharding);
-    order_ids(sharding);
+    PH_TRY(
+        ph__timed_work_run(&(struct ph__timed_work){"order asked ids", (double)num_ids, order_now, &asking}));
     *requests_out = (struct ph__requests){.num_samples = num_samples,
         .num_global_ids = num_global_ids,
         .num_streams = num_streams,

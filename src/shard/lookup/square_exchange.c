@@ -1,7 +1,6 @@
 #include "shard/lookup/square_exchange.h"
 
-#include <string.h>
-
+#include "base/memory/absent.h"
 #include "base/sizes.h"
 #include "op/table/op_table.h"
 #include "shard/exchange_nodes.h"
@@ -133,7 +132,7 @@ static struct ph__message pack(
         const struct ph__operand *operand =
             operand_of(call->inputs, exchange->slices[exchange->shares[i].slice].table, PH_SQUARES_BLOCKS);
         const size_t width = ph__row_width(operand);
-        memcpy(*place, (const ph_real *)operand->data + segment->first * width,
+        ph__numbers_move(*place, (const ph_real *)operand->data + segment->first * width,
             segment->count * width * sizeof(ph_real));
         *place += segment->count * width;
     }
@@ -168,7 +167,7 @@ static ph_status start_run(struct ph__call *call)
 
 const struct ph__op ph__op_exchange_squares_start = {
     .name = "exchange_squares_start",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_SENDS,
     .infer = start_infer,
     .cost = start_cost,
     .scratch_bytes = start_scratch_bytes,
@@ -273,7 +272,7 @@ static ph_status wait_run(struct ph__call *call)
 
 const struct ph__op ph__op_exchange_squares_wait = {
     .name = "exchange_squares_wait",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_AWAITS,
     .infer = wait_infer,
     .cost = wait_cost,
     .scratch_bytes = wait_scratch_bytes,

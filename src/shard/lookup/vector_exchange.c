@@ -132,7 +132,7 @@ static void start_gradient(struct ph__gradient *gradient)
 
 const struct ph__op ph__op_exchange_vectors_start = {
     .name = "exchange_vectors_start",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_SENDS,
     .infer = start_infer,
     .gradient = start_gradient,
     .cost = ph__sent_cost,
@@ -276,7 +276,7 @@ static void wait_gradient(struct ph__gradient *gradient)
 
 const struct ph__op ph__op_exchange_vectors_wait = {
     .name = "exchange_vectors_wait",
-    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_AWAITS,
     .infer = wait_infer,
     .gradient = wait_gradient,
     .cost = ph__moved_cost,

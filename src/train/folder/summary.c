@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/format/json_fields.h"
+#include "graph/op.h"
 #include "train/ranks/memory_check.h"
 
 #define MAX_BYTES ((uint64_t)1 << 24)
@@ -158,6 +159,9 @@ ph_status ph__summary_write(const struct ph__train_job *job, const struct ph_tra
     const size_t num_first = sizeof summary_fields / sizeof *summary_fields - NUM_OUTCOME_FIELDS;
     char model_path[PH_MODEL_PATH_BYTES];
     struct ph__json *object = ph__json_object();
+    const bool is_simulated = job->backend != NULL && job->backend->simulator != NULL;
+    if (is_simulated)
+        ph__json_set_text(object, "label", "simulated");
     ph__json_set_text(object, "model", ph_model_name(job->model->kind));
     ph__json_set_integer(object, "seed", (int64_t)job->run.seed);
     ph__json_set_integer(
@@ -174,7 +178,7 @@ ph_status ph__summary_write(const struct ph__train_job *job, const struct ph_tra
     if (ranks != NULL)
         ph__json_set(object, "ranks", ranks);
     snprintf(model_path, sizeof model_path, "%s/model.safetensors", job->options.folder);
-    ph__json_set_text(object, "checkpoint", model_path);
+    ph__json_set_text(object, "checkpoint", is_simulated ? NULL : model_path);
     ph__json_set_fields(object, summary_fields + num_first, NUM_OUTCOME_FIELDS, summary);
     ph_status status = ph__json_write(object, path);
     ph__json_destroy(object);

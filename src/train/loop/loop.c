@@ -308,16 +308,22 @@ static enum ph_train_end end_of(const struct ph__trainer *trainer)
     return ph__protocol_is_over(&trainer->protocol, settings) ? PH_ENDED_BY_PATIENCE : PH_ENDED_BY_EPOCHS;
 }
 
+static ph_status finish_model(struct ph__trainer *trainer)
+{
+    PH_TRY(ph__rows_learnt_mark_all(
+        trainer->ranks.comm, trainer->store, trainer->job->optimizer, &trainer->statistics.coverage));
+    PH_TRY(ph__trainer_test_best(trainer));
+    return digest_model(trainer);
+}
+
 static ph_status finish(struct ph__trainer *trainer)
 {
     struct ph_train_summary *summary = &trainer->summary;
     summary->epochs = trainer->epoch;
     summary->ended_by = end_of(trainer);
     PH_TRY(ph__trainer_end_stream(trainer));
-    PH_TRY(ph__rows_learnt_mark_all(
-        trainer->ranks.comm, trainer->store, trainer->job->optimizer, &trainer->statistics.coverage));
-    PH_TRY(ph__trainer_test_best(trainer));
-    PH_TRY(digest_model(trainer));
+    if (!ph__trainer_is_simulated(trainer))
+        PH_TRY(finish_model(trainer));
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;
     summary->reader_wait_share = reader_wait_share(trainer);
     ph__trainer_observe_memory(trainer);

@@ -230,6 +230,19 @@ static ph_status prepare_measurements(struct ph__trainer *trainer)
                : PH_OK;
 }
 
+static ph_status create_backend(struct ph__trainer *trainer)
+{
+    const struct ph__train_job *job = trainer->job;
+    const struct ph_backend_options options = {.size = sizeof options,
+        .num_threads = job->run.num_threads,
+        .is_fast = !job->train->deterministic,
+        .team = job->run.team};
+    if (job->backend == NULL)
+        return ph_backend_create(&options, &trainer->backend);
+    trainer->backend = job->backend;
+    return PH_OK;
+}
+
 static ph_status create_all(struct ph__trainer *trainer)
 {
     const struct ph__train_job *job = trainer->job;
@@ -253,11 +266,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     ph__store_learn_rows(trainer->store, job->train->row_format);
     ph__store_stop_by(trainer->store, job->options.stop_signal);
     PH_TRY(ph_state_create(&trainer->state));
-    const struct ph_backend_options options = {.size = sizeof options,
-        .num_threads = job->run.num_threads,
-        .is_fast = !job->train->deterministic,
-        .team = job->run.team};
-    PH_TRY(ph_backend_create(&options, &trainer->backend));
+    PH_TRY(create_backend(trainer));
     trainer->summary.num_threads = ph_backend_num_threads(trainer->backend);
     struct batch_size size;
     PH_TRY(estimate_batch(trainer, &size));
@@ -318,7 +327,8 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph_program_destroy(trainer->learning.program);
     ph__rank_figures_fini(&trainer->figures);
     ph__ranks_fini(&trainer->ranks);
-    ph_backend_destroy(trainer->backend);
+    if (trainer->backend != trainer->job->backend)
+        ph_backend_destroy(trainer->backend);
     ph_state_destroy(trainer->state);
     ph_store_destroy(trainer->store);
     free(trainer->metrics);

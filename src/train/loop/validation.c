@@ -45,6 +45,8 @@ static ph_status load_best(struct ph__trainer *trainer)
 /* Saves the current model as DIR/model.safetensors. */
 static ph_status save_best(struct ph__trainer *trainer)
 {
+    if (ph__trainer_is_simulated(trainer))
+        return PH_OK;
     const struct ph__train_job *job = trainer->job;
     const char *path = trainer->model_path;
     char seed[24], step[24];
