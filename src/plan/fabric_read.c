@@ -9,7 +9,6 @@
 #include "base/text/number.h"
 #include "plan/fabric.h"
 #include "plan/fabric_routes.h"
-#include "plan/plan_cost.h"
 
 #define FORMAT_VERSION 1
 

@@ -102,13 +102,7 @@ static void settle(struct ph__network *network, uint32_t narrow, double share)
 static ph_status change_rate(struct ph__network *network, uint32_t index, double at_ns)
 {
     struct ph__route *route = &network->routes[index];
-    const struct ph__event event = {.kind = PH_EVENT_RATE,
-        .subject = index,
-        .at_ns = at_ns,
-        .rate = route->rate,
-        .served = route->served,
-        .since_ns = route->since_ns};
-    PH_TRY(ph__network_note(network, &event));
+    PH_TRY(ph__network_note_rate(network, index, at_ns));
     if (route->rate > 0) {
         route->served += route->rate * (at_ns - route->since_ns);
         route->since_ns = at_ns;

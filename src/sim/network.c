@@ -102,6 +102,18 @@ ph_status ph__network_note(struct ph__network *network, const struct ph__event *
     return PH_OK;
 }
 
+ph_status ph__network_note_rate(struct ph__network *network, uint32_t index, double at_ns)
+{
+    const struct ph__route *route = &network->routes[index];
+    const struct ph__event event = {.kind = PH_EVENT_RATE,
+        .subject = index,
+        .at_ns = at_ns,
+        .rate = route->rate,
+        .served = route->served,
+        .since_ns = route->since_ns};
+    return ph__network_note(network, &event);
+}
+
 /* ---- flows on their routes ---- */
 
 void ph__route_place(struct ph__network *network, uint32_t index)
@@ -211,23 +223,14 @@ static ph_status end_flow(struct ph__network *network, uint32_t flow, double at_
 {
     const struct ph__event event = {
         .kind = PH_EVENT_END, .subject = flow, .at_ns = at_ns, .due_ns = network->due_ns};
-    PH_TRY(ph__network_note(network, &event));
-    network->flows[flow].is_over = true;
-    network->flows[flow].end_ns = at_ns;
-    return PH_OK;
+    return ph__network_note(network, &event);
 }
 
 /* Counts from 0 what a route serves, when it gets its first flow. */
 static ph_status open_route(struct ph__network *network, uint32_t index, double at_ns)
 {
     struct ph__route *route = &network->routes[index];
-    const struct ph__event event = {.kind = PH_EVENT_RATE,
-        .subject = index,
-        .at_ns = at_ns,
-        .rate = route->rate,
-        .served = route->served,
-        .since_ns = route->since_ns};
-    PH_TRY(ph__network_note(network, &event));
+    PH_TRY(ph__network_note_rate(network, index, at_ns));
     route->rate = route->served = 0;
     route->since_ns = at_ns;
     return PH_OK;
@@ -321,7 +324,6 @@ static void undo_rate(struct ph__network *network, const struct ph__event *event
 
 static ph_status undo_end(struct ph__network *network, uint32_t index)
 {
-    network->flows[index].is_over = false;
     return takes_time(network, index) ? join_route(network, index, network->flow_keys.keys[index]) : PH_OK;
 }
 

@@ -31,8 +31,7 @@ struct ph__route {
 
 struct ph__flow {
     uint32_t route;
-    bool is_over;
-    double bytes, begin_ns, end_ns; /* end_ns: where is_over */
+    double bytes, begin_ns;
 };
 
 /* Kinds of events, which can be undone. */
@@ -80,6 +79,8 @@ struct ph__network {
 
 /* Adds to the journal, and so sets the time. PH_ERROR_MEMORY. */
 ph_status ph__network_note(struct ph__network *network, const struct ph__event *event);
+/* Adds a route's rate, which is about to change. PH_ERROR_MEMORY. */
+ph_status ph__network_note_rate(struct ph__network *network, uint32_t route, double at_ns);
 /* Puts a route to its place among those that run, by the end of its first flow. */
 void ph__route_place(struct ph__network *network, uint32_t route);
 

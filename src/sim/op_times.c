@@ -121,9 +121,8 @@ static ph_status fail_file(
         times->options.path, what, has, wanted);
 }
 
-static const char *isa_of(const struct ph_backend *backend)
+static const char *own_isa(void)
 {
-    (void)backend;
     enum ph__isa isa = PH_ISA_REF;
     (void)ph__cpu_isa(&isa);
     return ph__isa_name(isa);
@@ -141,8 +140,8 @@ static ph_status read_entries(struct ph__op_times *times, const struct ph__json 
         !ph__json_is_object(operators))
         return ph_fail(PH_ERROR_CONFIG, "%s: not a profile of operators of version %d", times->options.path,
             FORMAT_VERSION);
-    if (strcmp(isa, isa_of(times->options.backend)) != 0)
-        return fail_file(times, "instruction set", isa, isa_of(times->options.backend));
+    if (strcmp(isa, own_isa()) != 0)
+        return fail_file(times, "instruction set", isa, own_isa());
     snprintf(has, sizeof has, "%lld", (long long)threads);
     snprintf(wants, sizeof wants, "%zu", wanted);
     if (threads != (int64_t)wanted)
@@ -206,7 +205,7 @@ ph_status ph__op_times_save(struct ph__op_times *times)
     struct ph__json *json = ph__json_object(), *operators = ph__json_object();
     ph__json_set_integer(json, "version", FORMAT_VERSION);
     ph__json_set_text(json, "machine", host);
-    ph__json_set_text(json, "isa", isa_of(times->options.backend));
+    ph__json_set_text(json, "isa", own_isa());
     ph__json_set_integer(json, "threads", (int64_t)ph__team_num_threads(times->options.backend->team));
     for (size_t i = 0; i < times->keys.count; i++) {
         struct ph__json *pair = ph__json_array();

@@ -412,13 +412,15 @@ static ph_status init(struct world *world)
         struct rank *rank = &world->ranks[i];
         *rank = (struct rank){.clock = {now_ns, work}, .world = world, .index = (uint32_t)i};
         snprintf(rank->host, sizeof rank->host, "host%zu", i / world->options->fabric->ranks_per_host);
+        sem_init(&rank->turn, 0, 0);
         PH_TRY(ph__heap_items_add(&world->rank_keys));
     }
     return PH_OK;
 }
 
-static void free_lists(struct rank *rank)
+static void free_rank(struct rank *rank)
 {
+    sem_destroy(&rank->turn);
     free(rank->awaited);
     free(rank->outside);
 }
@@ -426,7 +428,7 @@ static void free_lists(struct rank *rank)
 static void fini(struct world *world)
 {
     for (size_t i = 0; world->ranks != NULL && i < world->options->world_size; i++)
-        free_lists(&world->ranks[i]);
+        free_rank(&world->ranks[i]);
     free(world->ranks);
     ph__mail_destroy(world->mail);
     ph__heap_fini(&world->ready);
@@ -439,7 +441,6 @@ static void start_all(struct world *world)
 {
     for (size_t i = 0; i < world->options->world_size && !world->is_stuck; i++) {
         struct rank *rank = &world->ranks[i];
-        sem_init(&rank->turn, 0, 0);
         if (ph__thread_start(&rank->thread, be_rank, rank) != 0) {
             fail(world, ph_fail(PH_ERROR_MEMORY, "cannot start a thread for simulated rank %zu", i));
             world->is_stuck = true;

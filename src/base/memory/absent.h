@@ -20,7 +20,7 @@ struct ph__absent {
 ph_status ph__absent_init(struct ph__absent *absent);
 void ph__absent_fini(struct ph__absent *absent);
 
-/* Sets the calling thread's absent memory, and returns it. NULL: it has none. Borrowed. */
+/* Set and return the calling thread's absent memory. NULL: it has none. Borrowed. */
 void ph__absent_use(struct ph__absent *absent);
 const struct ph__absent *ph__absent_used(void);
 

@@ -1,18 +1,12 @@
 /* phloem sim CONFIG --world N --topology FILE [--profile FILE] [--out DIR] */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/file/directory.h"
-#include "base/file/file.h"
 #include "base/memory/absent.h"
 #include "base/memory/memory.h"
 #include "base/text/number.h"
 #include "base/thread/clock.h"
-#include "base/thread/cpu.h"
 #include "cli/arguments.h"
-#include "cli/output.h"
 #include "cli/verb.h"
 #include "sim/simulator.h"
 #include "sim/world.h"
@@ -44,11 +38,12 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     int64_t count;
     const struct cli_flag flags[] = {
         {"--world", CLI_TEXT, &world, "N", "number of ranks; default: as many as the topology has room for"},
-        {"--topology", CLI_TEXT, &request->topology, "FILE", "the cluster (required): docs/SIMULATOR.md"},
+        {"--topology", CLI_TEXT, &request->topology, "FILE",
+            "the cluster, as configs/topology has some (required)"},
         {"--profile", CLI_TEXT, &request->profile, "FILE",
-            "times of operators; those that are missing are measured and added. Default: a file of this "
-            "machine in the user's cache folder"},
-        {"--out", CLI_TEXT, &request->folder, "DIR", "folder for summary.json, metrics and trace (required)"},
+            "times of operators; those that are missing are measured and added. Default: all are measured, "
+            "for this run alone"},
+        {"--out", CLI_TEXT, &request->folder, "DIR", "folder for summary.json and metrics (required)"},
         {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "overrides the config's value"},
     };
     const struct cli_command command = {"sim", "sim config.yaml --topology configs/topology/star8.yaml",
