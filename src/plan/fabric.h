@@ -5,7 +5,7 @@
  *   hosts: 8
  *   ranks_per_host: 2
  *   host: {gbits_per_s: 25, latency_us: 5}     # a host's link, each way
- *   machine: {memory_gb: 64}                   # figures of each host
+ *   machine: {memory_gb: 64}                   # figures of each host; default: those of plan_cost.h
  *
  *   racks      hosts of a rack share a switch, which has `uplinks` links to one core
  *              rack: {hosts: 16, uplinks: 4, gbits_per_s: 100, latency_us: 1}
@@ -54,14 +54,21 @@ struct ph__fabric { /* zero-initialised: none */
     size_t num_links;
     size_t *first_links; /* (num_nodes + 1) */
     uint16_t *hops;      /* (num_hosts, num_nodes) links from a node to a host; UINT16_MAX: no way */
-    uint64_t host_bytes; /* memory of a host; 0: not limited */
+    uint64_t host_bytes; /* memory of a host; 0: not known */
     struct ph__fabric_messages messages;
-    struct ph__plan_machine machine; /* what a planner needs: the slowest host's link, a rank's memory */
+    struct ph__plan_machine machine; /* the rates inside of a host; the rest depends on a job's hosts */
 };
 
 /* Reads a topology file. PH_ERROR_CONFIG names file and line, or two hosts between which there is no way. */
 ph_status ph__fabric_read(const char *path, struct ph__fabric *fabric_out);
 void ph__fabric_fini(struct ph__fabric *fabric);
+
+/* Reads the figures that a planner needs of a topology file, for a job on the first of its hosts. A
+ * world_size of 0 becomes that of all hosts, ranks_per_host of 0 the file's. network_bytes_per_s: what each
+ * host sends while all send to all (NaN: one host); rank_bytes: a rank's share of its host. PH_ERROR_CONFIG:
+ * as above, or the cluster has no such hosts; PH_ERROR_MEMORY. */
+ph_status ph__fabric_machine(
+    const char *path, struct ph__topology *topology, struct ph__plan_machine *machine_out);
 
 #define PH_FABRIC_MAX_HOPS 16
 

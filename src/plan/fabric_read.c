@@ -9,6 +9,7 @@
 #include "base/text/number.h"
 #include "plan/fabric.h"
 #include "plan/fabric_routes.h"
+#include "plan/plan_cost.h"
 
 #define FORMAT_VERSION 1
 
@@ -20,25 +21,23 @@ struct wire {
 
 enum kind { STAR, RACKS, TWO_LAYER, FAT_TREE, LIST, MEASURED };
 
-struct shape {
+struct settings {
     int64_t version;
     enum kind kind;
     int64_t hosts, ranks_per_host;
     struct ph__record_list links, pairs;
-};
-
-struct host {
-    struct wire wire;
-};
-
-struct rack {
-    int64_t hosts, uplinks;
-    struct wire wire;
-};
-
-struct tree {
-    int64_t pods, edges, aggregations, cores;
-    struct wire wire;
+    struct wire host;
+    struct {
+        int64_t hosts, uplinks;
+        struct wire wire;
+    } rack;
+    struct {
+        int64_t pods, edges, aggregations, cores;
+        struct wire wire;
+    } tree;
+    struct ph__plan_machine machine;
+    double memory_gb;
+    struct ph__fabric_messages messages;
 };
 
 struct listed { /* a link of a list */
@@ -51,87 +50,36 @@ struct pair { /* measured hosts */
     struct wire wire;
 };
 
-struct machine {
-    double memory_bytes_per_s, host_bytes_per_s, memory_gb;
-};
-
 #define MOST_HOSTS 65535
 #define MOST_US 1e9
-#define WIRE(settings)                                                        \
-    PH_NUMBER_KEY("gbits_per_s", settings, wire.gbits_per_s, "10", 1e-6, 1e6, \
-        "Gigabits a second of a link, in each direction."),                   \
-        PH_NUMBER_KEY(                                                        \
+#define TEXT_OF_(number) #number
+#define TEXT_OF(number) TEXT_OF_(number)
+#define WIRE(settings, wire)                                                                               \
+    PH_NUMBER_KEY("gbits_per_s", settings, wire.gbits_per_s, TEXT_OF(PH_PLAN_LINK_GBITS_PER_S), 1e-6, 1e6, \
+        "Gigabits a second of a link, in each direction."),                                                \
+        PH_NUMBER_KEY(                                                                                     \
             "latency_us", settings, wire.latency_us, "5", 0, MOST_US, "Microseconds that each link takes.")
-#define KEYS(section_name, type, keys, help_text)                                \
-    {                                                                            \
-        .section = (section_name), .help = (help_text), .options = keys,         \
-        .num_options = sizeof keys / sizeof *keys, .settings_size = sizeof(type) \
+#define TABLE(section_name, keys, size, help_text)                       \
+    {                                                                    \
+        .section = (section_name), .help = (help_text), .options = keys, \
+        .num_options = sizeof keys / sizeof *keys, .settings_size = size \
     }
 
-#define LISTED(member) struct listed, member
 static const struct ph__option listed_keys[] = {
-    PH_TEXT_KEY("from", LISTED(from), NULL, "One end: h0, h1, ... are hosts, other names are switches."),
-    PH_TEXT_KEY("to", LISTED(to), NULL, "The other end."),
-    WIRE(struct listed),
+    PH_TEXT_KEY(
+        "from", struct listed, from, NULL, "One end: h0, h1, ... are hosts, other names are switches."),
+    PH_TEXT_KEY("to", struct listed, to, NULL, "The other end."),
+    WIRE(struct listed, wire),
 };
-static const struct ph__option_table listed_table = KEYS("", struct listed, listed_keys, "A link.");
+static const struct ph__option_table listed_table = TABLE("", listed_keys, sizeof(struct listed), "A link.");
 
-#define PAIR(member) struct pair, member
 static const struct ph__option pair_keys[] = {
-    PH_INTEGER_KEY("from", PAIR(from), NULL, 0, MOST_HOSTS, "Number of the host that sends."),
-    PH_INTEGER_KEY("to", PAIR(to), NULL, 0, MOST_HOSTS, "Number of the host that receives."),
-    WIRE(struct pair),
+    PH_INTEGER_KEY("from", struct pair, from, NULL, 0, MOST_HOSTS, "Number of the host that sends."),
+    PH_INTEGER_KEY("to", struct pair, to, NULL, 0, MOST_HOSTS, "Number of the host that receives."),
+    WIRE(struct pair, wire),
 };
-static const struct ph__option_table pair_table = KEYS("", struct pair, pair_keys, "A pair of hosts.");
-
-#define SHAPE(member) struct shape, member
-static const struct ph__option shape_keys[] = {
-    PH_INTEGER_KEY("version", SHAPE(version), NULL, FORMAT_VERSION, FORMAT_VERSION, "Version of the format."),
-    PH_CHOICE_KEY(
-        "kind", SHAPE(kind), NULL, "star|racks|two_layer|fat_tree|list|measured", "Shape of the network."),
-    PH_INTEGER_KEY("hosts", SHAPE(hosts), NULL, 1, MOST_HOSTS, "Number of hosts."),
-    PH_INTEGER_KEY("ranks_per_host", SHAPE(ranks_per_host), "1", 1, 65536, "Ranks that each host runs."),
-    PH_RECORDS_KEY("links", SHAPE(links), "", &listed_table, "Links of kind list."),
-    PH_RECORDS_KEY("pairs", SHAPE(pairs), "", &pair_table, "Pairs of hosts of kind measured."),
-};
-static const struct ph__option_table shape_table = KEYS("", struct shape, shape_keys, "A cluster's network.");
-
-static const struct ph__option host_keys[] = {WIRE(struct host)};
-static const struct ph__option_table host_table =
-    KEYS("host", struct host, host_keys, "The link between a host and its switch.");
-
-#define RACK(member) struct rack, member
-static const struct ph__option rack_keys[] = {
-    PH_INTEGER_KEY("hosts", RACK(hosts), "16", 1, MOST_HOSTS, "Hosts of a rack."),
-    PH_INTEGER_KEY("uplinks", RACK(uplinks), "1", 1, 4096,
-        "Links from a rack to the core; of two_layer: number of spines, with one link each."),
-    WIRE(struct rack),
-};
-static const struct ph__option_table rack_table =
-    KEYS("rack", struct rack, rack_keys, "Racks and their uplinks, of racks and two_layer.");
-
-#define TREE(member) struct tree, member
-static const struct ph__option tree_keys[] = {
-    PH_INTEGER_KEY("pods", TREE(pods), "4", 1, 4096, "Number of pods."),
-    PH_INTEGER_KEY("edges", TREE(edges), "2", 1, 4096, "Edge switches of a pod."),
-    PH_INTEGER_KEY("aggregations", TREE(aggregations), "2", 1, 4096, "Aggregation switches of a pod."),
-    PH_INTEGER_KEY("cores", TREE(cores), "4", 1, 4096, "Core switches: a multiple of aggregations."),
-    WIRE(struct tree),
-};
-static const struct ph__option_table tree_table =
-    KEYS("fat_tree", struct tree, tree_keys, "A fat tree's switches and the links between them.");
-
-#define MACHINE(member) struct machine, member
-static const struct ph__option machine_keys[] = {
-    PH_NUMBER_KEY("memory_bytes_per_s", MACHINE(memory_bytes_per_s), "8e9", 1, 1e15,
-        "Bytes a second of rows that one rank reads at random."),
-    PH_NUMBER_KEY("host_bytes_per_s", MACHINE(host_bytes_per_s), "5e9", 1, 1e15,
-        "Bytes a second between two ranks of a host, each way."),
-    PH_NUMBER_KEY("memory_gb", MACHINE(memory_gb), "0", 0, 1e9,
-        "Memory of a host, in 10^9 bytes, which its ranks share. 0: not limited."),
-};
-static const struct ph__option_table machine_table =
-    KEYS("machine", struct machine, machine_keys, "Figures of each host.");
+static const struct ph__option_table pair_table =
+    TABLE("", pair_keys, sizeof(struct pair), "A pair of hosts.");
 
 #define SIZES(member) struct ph__fabric_sizes, member
 static const struct ph__option sizes_keys[] = {
@@ -140,29 +88,65 @@ static const struct ph__option sizes_keys[] = {
     PH_NUMBER_KEY("latency", SIZES(latency), "1", 0, 1e6, "Their latency, as a multiple of the links'."),
 };
 static const struct ph__option_table sizes_table =
-    KEYS("", struct ph__fabric_sizes, sizes_keys, "A range of message sizes.");
+    TABLE("", sizes_keys, sizeof(struct ph__fabric_sizes), "A range of message sizes.");
 
-#define MESSAGES(member) struct ph__fabric_messages, member
+#define OF(member) struct settings, member
+static const struct ph__option network_keys[] = {
+    PH_INTEGER_KEY("version", OF(version), NULL, FORMAT_VERSION, FORMAT_VERSION, "Version of the format."),
+    PH_CHOICE_KEY(
+        "kind", OF(kind), NULL, "star|racks|two_layer|fat_tree|list|measured", "Shape of the network."),
+    PH_INTEGER_KEY("hosts", OF(hosts), NULL, 1, MOST_HOSTS, "Number of hosts."),
+    PH_INTEGER_KEY("ranks_per_host", OF(ranks_per_host), "1", 1, 65536, "Ranks that each host runs."),
+    PH_RECORDS_KEY("links", OF(links), "", &listed_table, "Links of kind list."),
+    PH_RECORDS_KEY("pairs", OF(pairs), "", &pair_table, "Pairs of hosts of kind measured."),
+};
+
+static const struct ph__option host_keys[] = {WIRE(struct settings, host)};
+
+static const struct ph__option rack_keys[] = {
+    PH_INTEGER_KEY("hosts", OF(rack.hosts), "16", 1, MOST_HOSTS, "Hosts of a rack."),
+    PH_INTEGER_KEY("uplinks", OF(rack.uplinks), "1", 1, 4096,
+        "Links from a rack to the core; of two_layer: number of spines, with one link each."),
+    WIRE(struct settings, rack.wire),
+};
+
+static const struct ph__option tree_keys[] = {
+    PH_INTEGER_KEY("pods", OF(tree.pods), "4", 1, 4096, "Number of pods."),
+    PH_INTEGER_KEY("edges", OF(tree.edges), "2", 1, 4096, "Edge switches of a pod."),
+    PH_INTEGER_KEY("aggregations", OF(tree.aggregations), "2", 1, 4096, "Aggregation switches of a pod."),
+    PH_INTEGER_KEY("cores", OF(tree.cores), "4", 1, 4096, "Core switches: a multiple of aggregations."),
+    WIRE(struct settings, tree.wire),
+};
+
+#define RATE(member, nominal, name, source) \
+    PH_NUMBER_KEY(#member, OF(machine.member), #nominal, 1, 1e15, "Bytes a second: " name "."),
+static const struct ph__option machine_keys[] = {
+    PH_PLAN_HOST_RATE_LIST(RATE) PH_NUMBER_KEY("memory_gb", OF(memory_gb), "0", 0, 1e9,
+        "Memory of a host, in 10^9 bytes, which its ranks share. 0: not known."),
+};
+
 static const struct ph__option messages_keys[] = {
-    PH_NUMBER_KEY("send_us", MESSAGES(send_us), "1", 0, MOST_US, "A rank's time to send a message."),
-    PH_NUMBER_KEY("receive_us", MESSAGES(receive_us), "1", 0, MOST_US, "A rank's time to receive a message."),
-    PH_NUMBER_KEY("host_latency_us", MESSAGES(host_latency_us), "1", 0, MOST_US,
+    PH_NUMBER_KEY("send_us", OF(messages.send_us), "1", 0, MOST_US, "A rank's time to send a message."),
+    PH_NUMBER_KEY(
+        "receive_us", OF(messages.receive_us), "1", 0, MOST_US, "A rank's time to receive a message."),
+    PH_NUMBER_KEY("host_latency_us", OF(messages.host_latency_us), "1", 0, MOST_US,
         "Microseconds that a message between two ranks of a host takes."),
-    PH_INTEGER_KEY("eager_bytes", MESSAGES(eager_bytes), "65536", 0, 9e15,
+    PH_INTEGER_KEY("eager_bytes", OF(messages.eager_bytes), "65536", 0, 9e15,
         "Messages of at least as many bytes wait until the receiver asks for them."),
-    PH_RECORDS_KEY("sizes", MESSAGES(sizes), "", &sizes_table,
+    PH_RECORDS_KEY("sizes", OF(messages.sizes), "", &sizes_table,
         "Ranges of message sizes, ascending. Smaller messages than the first have factors of 1."),
 };
-static const struct ph__option_table messages_table =
-    KEYS("messages", struct ph__fabric_messages, messages_keys, "Costs of a message.");
 
-struct settings {
-    struct shape shape;
-    struct host host;
-    struct rack rack;
-    struct tree tree;
-    struct machine machine;
+/* Sections of one struct settings, which no section clears for itself: their settings_size is 0. */
+static const struct ph__option_table tables[] = {
+    TABLE("", network_keys, 0, "A cluster's network."),
+    TABLE("host", host_keys, 0, "The link between a host and its switch."),
+    TABLE("rack", rack_keys, 0, "Racks and their uplinks, of racks and two_layer."),
+    TABLE("fat_tree", tree_keys, 0, "A fat tree's switches and the links between them."),
+    TABLE("machine", machine_keys, 0, "Figures of each host."),
+    TABLE("messages", messages_keys, 0, "Costs of a message."),
 };
+#define NUM_TABLES (sizeof tables / sizeof *tables)
 
 /* ---- links ---- */
 
@@ -189,72 +173,67 @@ static ph_status add_both(struct building *building, size_t a, size_t b, struct 
     return add_link(building, b, a, wire);
 }
 
-/* Adds a switch; returns its node. */
-static size_t add_switch(struct building *building)
+/* Adds the hosts below a switch, which has `count` of them but for the last one. */
+static ph_status add_hosts(struct building *building, size_t first, size_t count, size_t leaf)
 {
-    return building->fabric->num_nodes++;
+    for (size_t host = first; host < ph__min(first + count, building->fabric->num_hosts); host++)
+        PH_TRY(add_both(building, host, leaf, building->settings->host));
+    return PH_OK;
 }
 
 static ph_status build_star(struct building *building)
 {
-    const size_t middle = add_switch(building);
-    for (size_t host = 0; host < building->fabric->num_hosts; host++)
-        PH_TRY(add_both(building, host, middle, building->settings->host.wire));
-    return PH_OK;
-}
-
-/* Adds the hosts of a rack, which has `count` of them but for the last one. */
-static ph_status add_hosts(struct building *building, size_t first, size_t count, size_t leaf)
-{
-    for (size_t host = first; host < ph__min(first + count, building->fabric->num_hosts); host++)
-        PH_TRY(add_both(building, host, leaf, building->settings->host.wire));
-    return PH_OK;
+    return add_hosts(building, 0, building->fabric->num_hosts, building->fabric->num_nodes++);
 }
 
 static ph_status build_racks(struct building *building)
 {
-    const struct rack *rack = &building->settings->rack;
-    const size_t num_spines = building->settings->shape.kind == RACKS ? 1 : (size_t)rack->uplinks;
+    const size_t hosts = (size_t)building->settings->rack.hosts;
+    const size_t num_uplinks = (size_t)building->settings->rack.uplinks;
+    const size_t num_spines = building->settings->kind == RACKS ? 1 : num_uplinks;
     const size_t first_spine = building->fabric->num_nodes;
     building->fabric->num_nodes += num_spines;
-    for (size_t host = 0; host < building->fabric->num_hosts; host += (size_t)rack->hosts) {
-        const size_t leaf = add_switch(building);
-        PH_TRY(add_hosts(building, host, (size_t)rack->hosts, leaf));
-        for (size_t i = 0; i < (size_t)rack->uplinks; i++)
-            PH_TRY(add_both(building, leaf, first_spine + i % num_spines, rack->wire));
+    for (size_t host = 0; host < building->fabric->num_hosts; host += hosts) {
+        const size_t leaf = building->fabric->num_nodes++;
+        PH_TRY(add_hosts(building, host, hosts, leaf));
+        for (size_t i = 0; i < num_uplinks; i++)
+            PH_TRY(add_both(building, leaf, first_spine + i % num_spines, building->settings->rack.wire));
     }
     return PH_OK;
 }
 
 static ph_status build_pod(struct building *building, size_t pod, size_t first_core, size_t hosts_per_edge)
 {
-    const struct tree *tree = &building->settings->tree;
-    const size_t num_edges = (size_t)tree->edges, num_aggregations = (size_t)tree->aggregations;
-    const size_t cores_each = (size_t)tree->cores / num_aggregations;
+    const struct settings *settings = building->settings;
+    const size_t num_edges = (size_t)settings->tree.edges;
+    const size_t num_aggregations = (size_t)settings->tree.aggregations;
+    const size_t cores_each = (size_t)settings->tree.cores / num_aggregations;
     const size_t first_aggregation = building->fabric->num_nodes;
     building->fabric->num_nodes += num_aggregations;
     for (size_t i = 0; i < num_aggregations; i++)
         for (size_t k = 0; k < cores_each; k++)
-            PH_TRY(add_both(building, first_aggregation + i, first_core + i * cores_each + k, tree->wire));
+            PH_TRY(add_both(
+                building, first_aggregation + i, first_core + i * cores_each + k, settings->tree.wire));
     for (size_t edge = 0; edge < num_edges; edge++) {
-        const size_t leaf = add_switch(building);
+        const size_t leaf = building->fabric->num_nodes++;
         PH_TRY(add_hosts(building, (pod * num_edges + edge) * hosts_per_edge, hosts_per_edge, leaf));
         for (size_t i = 0; i < num_aggregations; i++)
-            PH_TRY(add_both(building, leaf, first_aggregation + i, tree->wire));
+            PH_TRY(add_both(building, leaf, first_aggregation + i, settings->tree.wire));
     }
     return PH_OK;
 }
 
 static ph_status build_tree(struct building *building)
 {
-    const struct tree *tree = &building->settings->tree;
-    const size_t num_edges = (size_t)(tree->pods * tree->edges), first_core = building->fabric->num_nodes;
-    if (tree->cores % tree->aggregations != 0)
+    const struct settings *settings = building->settings;
+    const size_t num_pods = (size_t)settings->tree.pods, first_core = building->fabric->num_nodes;
+    const size_t num_edges = num_pods * (size_t)settings->tree.edges;
+    if (settings->tree.cores % settings->tree.aggregations != 0)
         return ph_fail(PH_ERROR_CONFIG,
             "%s: fat_tree.cores must be a multiple of fat_tree.aggregations, %lld", building->path,
-            (long long)tree->aggregations);
-    building->fabric->num_nodes += (size_t)tree->cores;
-    for (size_t pod = 0; pod < (size_t)tree->pods; pod++)
+            (long long)settings->tree.aggregations);
+    building->fabric->num_nodes += (size_t)settings->tree.cores;
+    for (size_t pod = 0; pod < num_pods; pod++)
         PH_TRY(build_pod(building, pod, first_core, ph__divide_up(building->fabric->num_hosts, num_edges)));
     return PH_OK;
 }
@@ -295,7 +274,7 @@ static ph_status build_listed(
 
 static ph_status build_list(struct building *building)
 {
-    const struct ph__record_list *links = &building->settings->shape.links;
+    const struct ph__record_list *links = &building->settings->links;
     struct ph__name_index switches = {0};
     ph_status status = PH_OK;
     for (size_t i = 0; i < links->count && status == PH_OK; i++)
@@ -304,55 +283,39 @@ static ph_status build_list(struct building *building)
     return status;
 }
 
+/* Adds a link between the two nodes of a pair. The hosts' own links become as fast as their fastest pair. */
+static ph_status build_pair(struct building *building, const struct pair *pair, size_t index)
+{
+    struct ph__fabric *fabric = building->fabric;
+    const size_t num_hosts = fabric->num_hosts, from = (size_t)pair->from, to = (size_t)pair->to;
+    if (from >= num_hosts || to >= num_hosts || from == to)
+        return ph_fail(PH_ERROR_CONFIG, "%s: pairs[%zu]: must be two different hosts of 0 to %zu",
+            building->path, index, num_hosts - 1);
+    PH_TRY(add_link(building, num_hosts + 2 * from, num_hosts + 2 * to + 1, pair->wire));
+    const double bytes_per_ns = fabric->links[fabric->num_links - 1].bytes_per_ns;
+    struct ph__fabric_link *out = &fabric->links[2 * from], *in = &fabric->links[2 * to + 1];
+    out->bytes_per_ns = fmax(out->bytes_per_ns, bytes_per_ns);
+    in->bytes_per_ns = fmax(in->bytes_per_ns, bytes_per_ns);
+    return PH_OK;
+}
+
 /* Gives each host a node that its flows leave by and one that they come by, and each pair a link between
  * these. */
 static ph_status build_measured(struct building *building)
 {
-    const struct ph__record_list *pairs = &building->settings->shape.pairs;
+    const struct ph__record_list *pairs = &building->settings->pairs;
     const size_t num_hosts = building->fabric->num_hosts;
-    struct wire *fastest = calloc(2 * num_hosts, sizeof *fastest);
-    ph_status status = fastest != NULL ? PH_OK : ph__out_of_memory("%zu hosts", num_hosts);
     building->fabric->num_nodes += 2 * num_hosts;
-    for (size_t i = 0; i < pairs->count && status == PH_OK; i++) {
-        const struct pair *pair = (const struct pair *)pairs->items + i;
-        const size_t from = (size_t)pair->from, to = (size_t)pair->to;
-        if (from >= num_hosts || to >= num_hosts || from == to) {
-            status = ph_fail(PH_ERROR_CONFIG, "%s: pairs[%zu]: must be two different hosts of 0 to %zu",
-                building->path, i, num_hosts - 1);
-            break;
-        }
-        fastest[2 * from].gbits_per_s = fmax(fastest[2 * from].gbits_per_s, pair->wire.gbits_per_s);
-        fastest[2 * to + 1].gbits_per_s = fmax(fastest[2 * to + 1].gbits_per_s, pair->wire.gbits_per_s);
-        status = add_link(building, num_hosts + 2 * from, num_hosts + 2 * to + 1, pair->wire);
+    for (size_t host = 0; host < num_hosts; host++) {
+        PH_TRY(add_link(building, host, num_hosts + 2 * host, (struct wire){0}));
+        PH_TRY(add_link(building, num_hosts + 2 * host + 1, host, (struct wire){0}));
     }
-    for (size_t host = 0; host < num_hosts && status == PH_OK; host++) {
-        status = add_link(building, host, num_hosts + 2 * host, fastest[2 * host]);
-        if (status == PH_OK)
-            status = add_link(building, num_hosts + 2 * host + 1, host, fastest[2 * host + 1]);
-    }
-    free(fastest);
-    return status;
+    for (size_t i = 0; i < pairs->count; i++)
+        PH_TRY(build_pair(building, (const struct pair *)pairs->items + i, i));
+    return PH_OK;
 }
 
 /* ---- the file ---- */
-
-static ph_status build(struct building *building)
-{
-    switch (building->settings->shape.kind) {
-    case STAR:
-        return build_star(building);
-    case RACKS:
-    case TWO_LAYER:
-        return build_racks(building);
-    case FAT_TREE:
-        return build_tree(building);
-    case LIST:
-        return build_list(building);
-    case MEASURED:
-        return build_measured(building);
-    }
-    return PH_OK;
-}
 
 static ph_status check_sizes(const char *path, const struct ph__record_list *sizes)
 {
@@ -364,38 +327,24 @@ static ph_status check_sizes(const char *path, const struct ph__record_list *siz
     return PH_OK;
 }
 
-/* Gives what a planner needs: the rates of the slowest host, and a rank's share of the memory. */
-static void describe_machine(const struct machine *machine, struct ph__fabric *fabric)
-{
-    double slowest = (double)INFINITY;
-    for (size_t host = 0; host < fabric->num_hosts; host++) {
-        double sum = 0;
-        for (size_t i = fabric->first_links[host]; i < fabric->first_links[host + 1]; i++)
-            sum += fabric->links[i].bytes_per_ns;
-        slowest = fmin(slowest, sum);
-    }
-    fabric->host_bytes = (uint64_t)(machine->memory_gb * 1e9);
-    fabric->machine = (struct ph__plan_machine){.memory_bytes_per_s = machine->memory_bytes_per_s,
-        .host_bytes_per_s = machine->host_bytes_per_s,
-        .network_bytes_per_s = slowest > 0 ? slowest * 1e9 : machine->host_bytes_per_s,
-        .rank_bytes = fabric->host_bytes / fabric->ranks_per_host};
-}
-
 static ph_status read_all(const char *path, struct ph__fabric *fabric)
 {
-    struct settings settings;
-    const struct ph__section sections[] = {{&shape_table, &settings.shape}, {&host_table, &settings.host},
-        {&rack_table, &settings.rack}, {&tree_table, &settings.tree}, {&machine_table, &settings.machine},
-        {&messages_table, &fabric->messages}};
+    static ph_status (*const build[])(struct building *) = {
+        build_star, build_racks, build_racks, build_tree, build_list, build_measured};
+    struct settings settings = {0};
+    struct ph__section sections[NUM_TABLES];
     struct building building = {.path = path, .settings = &settings, .fabric = fabric};
-    PH_TRY(ph__config_read(path, NULL, 0, sections, sizeof sections / sizeof *sections, &fabric->arena));
-    PH_TRY(check_sizes(path, &fabric->messages.sizes));
-    fabric->num_hosts = fabric->num_nodes = (size_t)settings.shape.hosts;
-    fabric->ranks_per_host = (size_t)settings.shape.ranks_per_host;
-    PH_TRY(build(&building));
-    PH_TRY(ph__fabric_find_routes(fabric, path));
-    describe_machine(&settings.machine, fabric);
-    return PH_OK;
+    for (size_t i = 0; i < NUM_TABLES; i++)
+        sections[i] = (struct ph__section){&tables[i], &settings};
+    PH_TRY(ph__config_read(path, NULL, 0, sections, NUM_TABLES, &fabric->arena));
+    PH_TRY(check_sizes(path, &settings.messages.sizes));
+    fabric->num_hosts = fabric->num_nodes = (size_t)settings.hosts;
+    fabric->ranks_per_host = (size_t)settings.ranks_per_host;
+    fabric->host_bytes = (uint64_t)(settings.memory_gb * 1e9);
+    fabric->machine = settings.machine;
+    fabric->messages = settings.messages;
+    PH_TRY(build[settings.kind](&building));
+    return ph__fabric_find_routes(fabric, path);
 }
 
 ph_status ph__fabric_read(const char *path, struct ph__fabric *fabric_out)
@@ -406,5 +355,41 @@ ph_status ph__fabric_read(const char *path, struct ph__fabric *fabric_out)
         *fabric_out = fabric;
     else
         ph__fabric_fini(&fabric);
+    return status;
+}
+
+/* ---- the planner's figures ---- */
+
+/* Completes the topology and the figures of its hosts, which the cluster must have. Ranks that fill no host
+ * share one. */
+static ph_status describe(struct ph__fabric *fabric, const char *path, struct ph__topology *topology)
+{
+    const size_t room = fabric->num_hosts * fabric->ranks_per_host;
+    const size_t world_size = topology->world_size > 0 ? topology->world_size : room;
+    const size_t num_local = ph__min(fabric->ranks_per_host, world_size);
+    if (world_size > room)
+        return ph_fail(
+            PH_ERROR_CONFIG, "%s: the cluster has room for %zu ranks, not %zu", path, room, world_size);
+    if (topology->ranks_per_host > 0 && topology->ranks_per_host != num_local)
+        return ph_fail(PH_ERROR_CONFIG, "%s: parallel.ranks_per_host must be %zu, not %zu", path, num_local,
+            topology->ranks_per_host);
+    if (world_size % num_local != 0)
+        return ph_fail(PH_ERROR_CONFIG,
+            "%s: the number of ranks, %zu, must be a multiple of ranks_per_host, %zu", path, world_size,
+            num_local);
+    *topology = (struct ph__topology){world_size, num_local};
+    fabric->machine.rank_bytes = fabric->host_bytes / num_local;
+    return ph__fabric_all_to_all(fabric, world_size / num_local, &fabric->machine.network_bytes_per_s);
+}
+
+ph_status ph__fabric_machine(
+    const char *path, struct ph__topology *topology, struct ph__plan_machine *machine_out)
+{
+    struct ph__fabric fabric;
+    PH_TRY(ph__fabric_read(path, &fabric));
+    const ph_status status = describe(&fabric, path, topology);
+    if (status == PH_OK)
+        *machine_out = fabric.machine;
+    ph__fabric_fini(&fabric);
     return status;
 }

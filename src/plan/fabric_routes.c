@@ -1,5 +1,6 @@
 #include "plan/fabric_routes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,14 +127,22 @@ static bool is_nearer(const struct way *way, size_t node, const struct ph__fabri
     return forwards && way->hops[link->to] + 1 == way->hops[node];
 }
 
+static size_t count_nearer(const struct way *way, size_t node)
+{
+    const struct ph__fabric *fabric = way->fabric;
+    size_t count = 0;
+    for (size_t i = fabric->first_links[node]; i < fabric->first_links[node + 1]; i++)
+        count += is_nearer(way, node, &fabric->links[i]);
+    return count;
+}
+
 /* Returns the link from a node that leads nearer to the host; among several, the hash chooses. */
 static size_t next_link(const struct way *way, size_t node, uint64_t hash)
 {
     const struct ph__fabric *fabric = way->fabric;
     const uint64_t choice[] = {hash, node};
-    size_t count = 0, place, i = fabric->first_links[node];
-    for (size_t k = i; k < fabric->first_links[node + 1]; k++)
-        count += is_nearer(way, node, &fabric->links[k]);
+    const size_t count = count_nearer(way, node);
+    size_t place, i = fabric->first_links[node];
     place = count > 1 ? ph__hash_bytes(choice, sizeof choice) % count : 0;
     while (!is_nearer(way, node, &fabric->links[i]) || place-- > 0)
         i++;
@@ -148,4 +157,52 @@ size_t ph__fabric_route(const struct ph__fabric *fabric, size_t from, size_t to,
     for (size_t node = from; node != to; node = fabric->links[links_out[num_links - 1]].to)
         links_out[num_links++] = (uint32_t)next_link(&way, node, hash);
     return num_links;
+}
+
+/* ---- all to all ---- */
+
+/* Splits the flows that are at a node evenly among the links that lead nearer to the host. */
+static void pass_on(const struct way *way, size_t node, double *flows, double *loads)
+{
+    const struct ph__fabric *fabric = way->fabric;
+    const double part = flows[node] / (double)count_nearer(way, node);
+    for (size_t i = fabric->first_links[node]; i < fabric->first_links[node + 1]; i++)
+        if (is_nearer(way, node, &fabric->links[i])) {
+            loads[i] += part;
+            flows[fabric->links[i].to] += part;
+        }
+}
+
+/* Adds a flow from each of the first hosts to one of them: from the hosts, which forward nothing, and then
+ * from the switches, the farthest first. flows: (num_nodes) room. */
+static void load_links(const struct way *way, size_t num_hosts, double *flows, double *loads)
+{
+    const struct ph__fabric *fabric = way->fabric;
+    for (size_t node = 0; node < fabric->num_nodes; node++)
+        flows[node] = node < num_hosts;
+    for (size_t host = 0; host < num_hosts; host++)
+        if (host != way->to)
+            pass_on(way, host, flows, loads);
+    for (size_t hops = PH_FABRIC_MAX_HOPS - 1; hops > 0; hops--)
+        for (size_t node = fabric->num_hosts; node < fabric->num_nodes; node++)
+            if (way->hops[node] == hops && flows[node] > 0)
+                pass_on(way, node, flows, loads);
+}
+
+ph_status ph__fabric_all_to_all(const struct ph__fabric *fabric, size_t num_hosts, double *bytes_per_s_out)
+{
+    double *loads = calloc(fabric->num_links + fabric->num_nodes, sizeof *loads);
+    double least = (double)INFINITY;
+    if (loads == NULL)
+        return ph__out_of_memory("the flows between %zu hosts", num_hosts);
+    for (size_t to = 0; to < num_hosts; to++) {
+        const struct way way = {fabric, fabric->hops + to * fabric->num_nodes, to};
+        load_links(&way, num_hosts, loads + fabric->num_links, loads);
+    }
+    for (size_t i = 0; i < fabric->num_links; i++)
+        if (loads[i] > 0)
+            least = fmin(least, fabric->links[i].bytes_per_ns / loads[i]);
+    *bytes_per_s_out = least * 1e9 * (double)(num_hosts - 1);
+    free(loads);
+    return PH_OK;
 }

@@ -8,4 +8,9 @@
  * two hosts of the file `path` have no way between them. */
 ph_status ph__fabric_find_routes(struct ph__fabric *fabric, const char *path);
 
+/* Gives the bytes a second that each of the first num_hosts hosts sends while each sends as much to each
+ * other one and the busiest link is full; NaN for one host. A node splits flows evenly among links of equal
+ * routes, as ECMP does with many flows. PH_ERROR_MEMORY. */
+ph_status ph__fabric_all_to_all(const struct ph__fabric *fabric, size_t num_hosts, double *bytes_per_s_out);
+
 #endif

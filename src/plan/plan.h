@@ -153,7 +153,7 @@ struct ph__plan_step {
     struct ph__plan_wire gradient_wire;
 };
 
-/* Rates of a machine that decide a step's time: nominal (plan_cost.h), or measured. */
+/* Rates of a machine that decide a step's time: nominal (plan_cost.h), a topology file's, or measured. */
 struct ph__plan_machine {
     double memory_bytes_per_s;  /* one rank, rows read at random */
     double host_bytes_per_s;    /* between two ranks of a host, each way */

@@ -7,36 +7,30 @@
 
 /* ---- the machine ---- */
 
-#define RATE(member) offsetof(struct ph__plan_machine, member)
-
-/* Rows are looked up by one core: plans must not depend on the number of threads, which differs between
- * ranks. By Little's law a core reads (cache lines in flight) (bytes of a line) / latency: 12 x 64 B / 96 ns,
- * by the L1 fill buffers of Ice Lake. */
-const struct ph__plan_rate ph__plan_rates[PH_PLAN_NUM_RATES] = {
-    {"rows at random, each rank", 8e9, "one core of Intel's Ice Lake, memory at 96 ns (assumed)",
-        RATE(memory_bytes_per_s)},
-    {"two ranks of a host, each way", 5e9, "a copy by one core: read, written, at 10 GB/s (assumed)",
-        RATE(host_bytes_per_s)},
-    {"two hosts, each way, all ranks", 1.25e9, "10 Gb/s Ethernet (IEEE 802.3ae)", RATE(network_bytes_per_s)},
-};
+#define RATE(member, nominal, name, source) \
+    {name, nominal, source, offsetof(struct ph__plan_machine, member)},
+const struct ph__plan_rate ph__plan_rates[PH_PLAN_NUM_RATES] = {PH_PLAN_RATE_LIST(RATE)};
+#undef RATE
 
 double ph__plan_machine_rate(const struct ph__plan_machine *machine, const struct ph__plan_rate *rate)
 {
     return *(const double *)(const void *)((const char *)machine + rate->offset);
 }
 
-void ph__plan_machine_set(
-    struct ph__plan_machine *machine, const struct ph__plan_rate *rate, double bytes_per_s)
+void ph__plan_machine_take(struct ph__plan_machine *machine, const struct ph__plan_machine *given)
 {
-    *(double *)(void *)((char *)machine + rate->offset) = bytes_per_s;
+    for (size_t i = 0; i < PH_PLAN_NUM_RATES; i++) {
+        const double rate = ph__plan_machine_rate(given, &ph__plan_rates[i]);
+        if (!isnan(rate))
+            *(double *)(void *)((char *)machine + ph__plan_rates[i].offset) = rate;
+    }
 }
 
 struct ph__plan_machine ph__plan_machine_nominal(uint64_t rank_bytes)
 {
-    struct ph__plan_machine machine = {.rank_bytes = rank_bytes};
-    for (size_t i = 0; i < PH_PLAN_NUM_RATES; i++)
-        ph__plan_machine_set(&machine, &ph__plan_rates[i], ph__plan_rates[i].nominal);
-    return machine;
+#define NOMINAL(member, nominal, name, source) .member = (nominal),
+    return (struct ph__plan_machine){PH_PLAN_RATE_LIST(NOMINAL).rank_bytes = rank_bytes};
+#undef NOMINAL
 }
 
 /* ---- the cost ---- */

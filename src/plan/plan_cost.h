@@ -27,9 +27,25 @@
 
 /* ---- the machine ---- */
 
-/* A rate of links or processors, in bytes a second. One table holds the nominal rates of the machine that
- * plans are made for: the same command makes the same plan at any load and on any of the machine's
- * processors. */
+/* The rates of the machine that plans are made for, each with its nominal value in bytes a second, its name
+ * and the origin of the value. Plans go by nominal rates, or by a topology file's (fabric.h), whose section
+ * `machine` has the rates of a host as keys and these values as defaults: the same command makes the same
+ * plan at any load and on any of the machine's processors.
+ *
+ * Rows are looked up by one core: plans must not depend on the number of threads, which differs between
+ * ranks. By Little's law a core reads (cache lines in flight) (bytes of a line) / latency: 12 x 64 B / 96 ns,
+ * by the L1 fill buffers of Ice Lake. */
+#define PH_PLAN_HOST_RATE_LIST(X)                                  \
+    X(memory_bytes_per_s, 8e9, "rows at random, each rank",        \
+        "one core of Intel's Ice Lake, memory at 96 ns (assumed)") \
+    X(host_bytes_per_s, 5e9, "two ranks of a host, each way",      \
+        "a copy by one core: read, written, at 10 GB/s (assumed)")
+#define PH_PLAN_LINK_GBITS_PER_S 10 /* also the default of a topology file's links */
+#define PH_PLAN_RATE_LIST(X)                                                                     \
+    PH_PLAN_HOST_RATE_LIST(X)                                                                    \
+    X(network_bytes_per_s, PH_PLAN_LINK_GBITS_PER_S * 1e9 / 8, "two hosts, each way, all ranks", \
+        "10 Gb/s Ethernet (IEEE 802.3ae)")
+
 struct ph__plan_rate {
     const char *name;   /* "two ranks of a host, each way"; static, like `source` */
     double nominal;     /* bytes a second */
@@ -40,10 +56,10 @@ struct ph__plan_rate {
 enum { PH_PLAN_NUM_RATES = 3 };
 extern const struct ph__plan_rate ph__plan_rates[PH_PLAN_NUM_RATES];
 
-/* Read and write a machine's value of a rate. */
+/* Returns a machine's value of a rate. */
 double ph__plan_machine_rate(const struct ph__plan_machine *machine, const struct ph__plan_rate *rate);
-void ph__plan_machine_set(
-    struct ph__plan_machine *machine, const struct ph__plan_rate *rate, double bytes_per_s);
+/* Sets the machine's rates to the given ones, except those that are NaN: not known. */
+void ph__plan_machine_take(struct ph__plan_machine *machine, const struct ph__plan_machine *given);
 
 /* Returns the machine of the nominal rates; a rank may spend rank_bytes (0: no limit). */
 struct ph__plan_machine ph__plan_machine_nominal(uint64_t rank_bytes);

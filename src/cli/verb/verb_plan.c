@@ -138,13 +138,9 @@ static ph_status settle_machine(struct planning *planning)
 {
     uint64_t rank_bytes;
     PH_TRY(settle_rank_bytes(planning, &rank_bytes));
-    struct ph__plan_machine *machine = &planning->machine;
-    *machine = ph__plan_machine_nominal(rank_bytes);
-    for (size_t i = 0; planning->request->is_measured && i < PH_PLAN_NUM_RATES; i++) {
-        const double measured = ph__plan_machine_rate(&planning->measured, &ph__plan_rates[i]);
-        if (!isnan(measured))
-            ph__plan_machine_set(machine, &ph__plan_rates[i], measured);
-    }
+    planning->machine = ph__plan_machine_nominal(rank_bytes);
+    if (planning->request->is_measured)
+        ph__plan_machine_take(&planning->machine, &planning->measured);
     return PH_OK;
 }
 

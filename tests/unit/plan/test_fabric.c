@@ -1,9 +1,12 @@
 #include "plan/fabric.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/rng.h"
+#include "plan/fabric_routes.h"
+#include "plan/plan_cost.h"
 #include "support/test_support.h"
 
 static struct ph__fabric read_text(const char *text)
@@ -48,8 +51,6 @@ static void a_star_joins_all_hosts_by_two_links(void **state)
     assert_near(fabric.links[0].latency_ns, 3000, 0, 0);
     assert_int_equal(fabric.ranks_per_host, 4);
     assert_int_equal(fabric.host_bytes, 64000000000ull);
-    assert_int_equal(fabric.machine.rank_bytes, 16000000000ull);
-    assert_near(fabric.machine.network_bytes_per_s, 3.125e9, 0, 1e-12);
     assert_near(fabric.machine.host_bytes_per_s, 7e9, 0, 0);
     ph__fabric_fini(&fabric);
 }
@@ -148,6 +149,9 @@ static void bad_files_are_refused_by_one_line(void **state)
     refuses("version: 2\nkind: star\nhosts: 2\n", "version");
     refuses("version: 1\nkind: ring\nhosts: 2\n", "kind");
     refuses("version: 1\nkind: star\nhosts: 2\nhots: {}\n", "hots");
+    refuses("version: 1\nkind: racks\nhosts: 2\nrack: 5\n", "rack: must be a section");
+    refuses("version: 1\nkind: star\nhosts: 2\nmachine: {memory_bytes_per_s: 0}\n", "memory_bytes_per_s");
+    refuses("version: 1\nkind: star\nhosts: 2\nmachine: {network_bytes_per_s: 9}\n", "unknown key");
     refuses("version: 1\nkind: list\nhosts: 2\nlinks: [{from: h0, to: s}]\n", "no links lead from host");
     refuses("version: 1\nkind: list\nhosts: 2\nlinks: [{from: h0, to: h2}]\n", "must be h0 to h1");
     refuses("version: 1\nkind: list\nhosts: 2\nlinks: [{from: s, to: s}]\n", "to itself");
@@ -156,6 +160,134 @@ static void bad_files_are_refused_by_one_line(void **state)
     refuses("version: 1\nkind: fat_tree\nhosts: 4\nfat_tree: {aggregations: 2, cores: 3}\n", "multiple");
     refuses("version: 1\nkind: star\nhosts: 2\nmessages: {sizes: [{from_bytes: 9}, {from_bytes: 9}]}\n",
         "above 9");
+}
+
+/* ---- the planner's figures ---- */
+
+static struct ph__plan_machine machine_of(const char *text, struct ph__topology topology)
+{
+    struct ph__plan_machine machine;
+    assert_ok(ph__fabric_machine(test_write_file("topology.yaml", text), &topology, &machine));
+    return machine;
+}
+
+static void a_file_gives_the_figures_of_a_job(void **state)
+{
+    static const char text[] = "version: 1\nkind: star\nhosts: 5\nranks_per_host: 4\n"
+                               "host: {gbits_per_s: 25}\nmachine: {memory_gb: 64, host_bytes_per_s: 7e9}\n";
+    (void)state;
+    struct ph__topology topology = {0, 0};
+    struct ph__plan_machine machine;
+    assert_ok(ph__fabric_machine(test_write_file("topology.yaml", text), &topology, &machine));
+    assert_int_equal(topology.world_size, 20);
+    assert_int_equal(topology.ranks_per_host, 4);
+    assert_int_equal(machine.rank_bytes, 16000000000ull);
+    assert_near(machine.network_bytes_per_s, 3.125e9, 0, 1e-12);
+    assert_near(machine.host_bytes_per_s, 7e9, 0, 0);
+    assert_near(machine.memory_bytes_per_s, ph__plan_machine_nominal(0).memory_bytes_per_s, 0, 0);
+    machine = machine_of(text, (struct ph__topology){2, 0}); /* two ranks of one host */
+    assert_int_equal(machine.rank_bytes, 32000000000ull);
+    assert_true(isnan(machine.network_bytes_per_s));
+}
+
+static void a_file_without_figures_gives_the_nominal_ones(void **state)
+{
+    (void)state;
+    const struct ph__plan_machine nominal = ph__plan_machine_nominal(0);
+    const struct ph__plan_machine machine =
+        machine_of("version: 1\nkind: star\nhosts: 3\n", (struct ph__topology){0, 0});
+    for (size_t i = 0; i < PH_PLAN_NUM_RATES; i++)
+        assert_near(ph__plan_machine_rate(&machine, &ph__plan_rates[i]), ph__plan_rates[i].nominal, 0, 1e-12);
+    assert_int_equal(machine.rank_bytes, nominal.rank_bytes);
+}
+
+static void a_job_that_the_cluster_has_no_hosts_for_is_refused(void **state)
+{
+    static const struct {
+        struct ph__topology topology;
+        const char *part;
+    } cases[] = {
+        {{21, 0}, "topology.yaml: the cluster has room for 20 ranks, not 21"},
+        {{6, 0}, "topology.yaml: the number of ranks, 6, must be a multiple of ranks_per_host, 4"},
+        {{8, 2}, "topology.yaml: parallel.ranks_per_host must be 4, not 2"},
+        {{3, 1}, "topology.yaml: parallel.ranks_per_host must be 3, not 1"},
+    };
+    (void)state;
+    const char *path =
+        test_write_file("topology.yaml", "version: 1\nkind: star\nhosts: 5\nranks_per_host: 4\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ph__topology topology = cases[i].topology;
+        struct ph__plan_machine machine;
+        assert_fails(ph__fabric_machine(path, &topology, &machine), PH_ERROR_CONFIG, cases[i].part);
+        assert_int_equal(topology.world_size, cases[i].topology.world_size);
+    }
+}
+
+/* Worked out by hand: the part of a host's traffic that crosses a link, and the host's share of the link. */
+static void all_to_all_is_as_fast_as_the_busiest_link(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t world_size;
+        double gbits_per_s;
+    } cases[] = {
+        {"kind: star\nhosts: 7\nhost: {gbits_per_s: 25}\n", 0, 25},
+        /* racks of four whose two uplinks carry half of what the hosts send: 4/7 of the traffic leaves them
+         */
+        {"kind: racks\nhosts: 8\nrack: {hosts: 4, uplinks: 2}\n", 0, 5. * 7 / 4},
+        {"kind: racks\nhosts: 8\nrack: {hosts: 4, uplinks: 2}\n", 4, 10}, /* one rack alone */
+        {"kind: racks\nhosts: 8\nrack: {hosts: 4, uplinks: 2}\n", 5, 10}, /* few flows leave the rack */
+        {"kind: racks\nhosts: 128\nhost: {gbits_per_s: 50}\nrack: {hosts: 16, uplinks: 4, gbits_per_s: "
+         "100}\n",
+            0, 25. * 127 / 112},
+        {"kind: two_layer\nhosts: 8\nrack: {hosts: 4, uplinks: 2}\n", 0, 5. * 7 / 4},
+        {"kind: fat_tree\nhosts: 16\nfat_tree: {pods: 4, edges: 2, aggregations: 2, cores: 4}\n", 0, 10},
+        /* half of the cores: a pod's four hosts share 20 Gb/s for the 12/15 that leave it */
+        {"kind: fat_tree\nhosts: 16\nfat_tree: {pods: 4, edges: 2, aggregations: 2, cores: 2}\n", 0,
+            5. * 15 / 12},
+        {"kind: measured\nhosts: 2\npairs: [{from: 0, to: 1, gbits_per_s: 8}, {from: 1, to: 0, gbits_per_s: "
+         "4}]\n",
+            0, 4},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "version: 1\n%s", cases[i].text);
+        const struct ph__plan_machine machine =
+            machine_of(text, (struct ph__topology){cases[i].world_size, 0});
+        assert_near(machine.network_bytes_per_s, cases[i].gbits_per_s * 1e9 / 8, 0, 1e-12);
+    }
+}
+
+/* The routes of many hashes load the links of a lopsided network as the flows that are split evenly do. */
+static void all_to_all_goes_the_ways_of_many_hashes(void **state)
+{
+    (void)state;
+    enum { HASHES = 20000, MOST_LINKS = 64 };
+    struct ph__fabric fabric =
+        read_text("version: 1\nkind: list\nhosts: 5\nlinks:\n"
+                  "  - {from: h0, to: a}\n  - {from: h1, to: a}\n"
+                  "  - {from: h2, to: b}\n  - {from: h3, to: b}\n"
+                  "  - {from: h4, to: c}\n"
+                  "  - {from: a, to: s, gbits_per_s: 3}\n  - {from: a, to: t}\n"
+                  "  - {from: a, to: u}\n  - {from: b, to: s, gbits_per_s: 3}\n"
+                  "  - {from: b, to: t}\n  - {from: c, to: t}\n  - {from: c, to: u}\n");
+    double loads[MOST_LINKS] = {0}, least = (double)INFINITY, bytes_per_s;
+    uint32_t links[PH_FABRIC_MAX_HOPS];
+    assert_true(fabric.num_links <= MOST_LINKS);
+    for (size_t from = 0; from < 5; from++)
+        for (size_t to = 0; to < 5; to++)
+            for (uint64_t draw = 0; draw < HASHES; draw++) {
+                const uint64_t flow[] = {from, to, draw}, hash = ph__hash_bytes(flow, sizeof flow);
+                for (size_t i = ph__fabric_route(&fabric, from, to, hash, links); i-- > 0;)
+                    loads[links[i]] += 1. / HASHES;
+            }
+    for (size_t i = 0; i < fabric.num_links; i++)
+        least = fmin(least, fabric.links[i].bytes_per_ns / loads[i]);
+    assert_ok(ph__fabric_all_to_all(&fabric, 5, &bytes_per_s));
+    assert_near(bytes_per_s, least * 1e9 * 4, 0, .02);
+    assert_true(bytes_per_s < .99 * 10e9 / 8); /* no host's link is the busiest */
+    ph__fabric_fini(&fabric);
 }
 
 int main(void)
@@ -168,6 +300,11 @@ int main(void)
         cmocka_unit_test(a_list_names_hosts_and_switches),
         cmocka_unit_test(measured_pairs_have_links_of_their_own),
         cmocka_unit_test(bad_files_are_refused_by_one_line),
+        cmocka_unit_test(a_file_gives_the_figures_of_a_job),
+        cmocka_unit_test(a_file_without_figures_gives_the_nominal_ones),
+        cmocka_unit_test(a_job_that_the_cluster_has_no_hosts_for_is_refused),
+        cmocka_unit_test(all_to_all_is_as_fast_as_the_busiest_link),
+        cmocka_unit_test(all_to_all_goes_the_ways_of_many_hashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

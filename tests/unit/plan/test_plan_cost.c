@@ -128,12 +128,15 @@ static void a_measured_figure_takes_the_place_of_one_nominal_figure(void **state
 {
     (void)state;
     for (size_t i = 0; i < PH_PLAN_NUM_RATES; i++) {
-        struct ph__plan_machine nominal = ph__plan_machine_nominal(0);
-        ph__plan_machine_set(&nominal, &ph__plan_rates[i], 7);
+        struct ph__plan_machine changed = ph__plan_machine_nominal(3);
+        struct ph__plan_machine given = {(double)NAN, (double)NAN, (double)NAN, 5};
+        *(double *)(void *)((char *)&given + ph__plan_rates[i].offset) = 7;
+        ph__plan_machine_take(&changed, &given);
         for (size_t other = 0; other < PH_PLAN_NUM_RATES; other++) {
             const struct ph__plan_rate *rate = &ph__plan_rates[other];
-            assert_true(ph__plan_machine_rate(&nominal, rate) == (other == i ? 7 : rate->nominal));
+            assert_true(ph__plan_machine_rate(&changed, rate) == (other == i ? 7 : rate->nominal));
         }
+        assert_int_equal(changed.rank_bytes, 3);
     }
 }
 
