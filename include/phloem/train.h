@@ -103,7 +103,8 @@ enum ph_sync { PH_SYNC_NONE, PH_SYNC_ALLREDUCE, PH_SYNC_HUB };
 
 /* The keys under "parallel". */
 struct ph_parallel_settings {
-    const char *plan; /* a file, "auto" or "none" */
+    const char *plan;     /* a file, "auto" or "none" */
+    const char *topology; /* a file that "auto" takes the machines' figures from; NULL: nominal ones */
     enum ph_sync sync;
     const char *transport;
     int64_t ranks_per_host;

@@ -8,6 +8,10 @@ static const struct ph__option options[] = {
         "nominal bandwidths and memory. none: every rank holds all tables. Else: a plan file "
         "(docs/PARALLEL.md).",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_PER_RANK),
+    PH_PATH_KEY("topology", PARALLEL(topology), "",
+        "Topology file whose rates and memory plan: auto uses in place of the nominal ones; rank 0 reads it "
+        "(docs/PARALLEL.md). Empty: none.",
+        .traits = PH_KEY_MAY_CHANGE),
     PH_CHOICE_KEY("sync", PARALLEL(sync), "allreduce", "none|allreduce|hub",
         "Way in which ranks sum the gradients of dense layers. allreduce: among themselves, in the order of "
         "the ranks. hub: at parallel.hub, with the same bits. none: no sum; for a single rank only.",

@@ -7,6 +7,7 @@
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "comm/collective/comm.h"
+#include "plan/fabric.h"
 #include "plan/plan_cost.h"
 #include "shard/plan_distribution.h"
 #include "train/config/kept_plan.h"
@@ -17,23 +18,19 @@
 /* ---- the plan ----
  *
  * A job's plan is read from a file, kept from the beginning of the training, or made of its tables, of
- * nominal figures (plan/plan_cost.h) and of the memory that the config allows or the machines have. Nothing
- * that changes from one moment to the next counts: the same job on the same machines gets the same plan. */
+ * figures that are nominal (plan/plan_cost.h) or a topology file's, and of the memory that the config allows
+ * or the machines have. Nothing that changes from one moment to the next counts: the same job on the same
+ * machines gets the same plan. */
 
 static uint64_t rank_bytes_of(const struct ph__train_job *job)
 {
     return (uint64_t)job->parallel->memory_bytes;
 }
 
-/* Gives the memory that a plan made for this job may let a rank spend: that of the config or, without it, the
- * smallest share that any rank has of its machine's memory, free or not. */
-static ph_status settle_rank_bytes(
-    struct ph__ranks *ranks, const struct ph__train_job *job, uint64_t *rank_bytes_out)
+/* Gives the smallest share that any rank has of its machine's memory, free or not. */
+static ph_status find_least_share(struct ph__ranks *ranks, uint64_t *rank_bytes_out)
 {
     uint64_t total_bytes, least = UINT64_MAX;
-    *rank_bytes_out = rank_bytes_of(job);
-    if (*rank_bytes_out > 0)
-        return PH_OK;
     PH_TRY(ph__memory_total_bytes("", &total_bytes));
     const double own = (double)(total_bytes / ph__comm_num_neighbours(ranks->comm));
     PH_TRY(ph__comm_gather_once(ranks->comm, "memory of the machines", &own, sizeof own, ranks->numbers));
@@ -43,13 +40,31 @@ static ph_status settle_rank_bytes(
     return PH_OK;
 }
 
+/* Gives the machine that a plan is made for: rates of the topology file, which rank 0 reads, else nominal
+ * ones; the memory that the config allows, else a rank's share by the file, else of the machines. */
+static ph_status settle_machine(struct ph__ranks *ranks, const struct ph__train_job *job,
+    struct ph__topology topology, struct ph__plan_machine *machine_out)
+{
+    const char *path = job->parallel->topology;
+    struct ph__plan_machine given = {0};
+    *machine_out = ph__plan_machine_nominal(rank_bytes_of(job));
+    if (path != NULL) {
+        if (ph__ranks_is_first(ranks))
+            PH_TRY(ph__fabric_machine(path, &topology, &given));
+        PH_TRY(ph__comm_broadcast_once(ranks->comm, "figures of the topology", 0, &given, sizeof given));
+        ph__plan_machine_take(machine_out, &given);
+    }
+    if (machine_out->rank_bytes == 0)
+        machine_out->rank_bytes = given.rank_bytes;
+    return machine_out->rank_bytes > 0 ? PH_OK : find_least_share(ranks, &machine_out->rank_bytes);
+}
+
 static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph__train_job *job,
     const struct ph__topology *topology, const struct ph__table_list *list)
 {
     const struct ph__plan_step step = ph__plan_step_of_job(job);
-    uint64_t rank_bytes;
-    PH_TRY(settle_rank_bytes(ranks, job, &rank_bytes));
-    const struct ph__plan_machine machine = ph__plan_machine_nominal(rank_bytes);
+    struct ph__plan_machine machine;
+    PH_TRY(settle_machine(ranks, job, *topology, &machine));
     const ph_status status =
         ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);
     if (status != PH_ERROR_MEMORY || rank_bytes_of(job) > 0)

@@ -124,18 +124,18 @@ static void plan_on_ranks(struct planned *planned, struct thread_rank_end *ends_
 {
     const struct ph__section section = {&ph__parallel_options, &planned->parallel};
     const int64_t memory_bytes = planned->parallel.memory_bytes;
+    const char *topology = planned->parallel.topology;
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &fixture.arena));
     planned->parallel.memory_bytes = memory_bytes;
+    planned->parallel.topology = topology;
     thread_ranks_run(&(struct thread_ranks){.world_size = planned->world_size,
                          .options = {.ranks_per_host = planned->ranks_per_host}},
         plan_as_rank, planned, ends_out);
 }
 
-static char *plan_by_nominal_figures(const struct planned *planned)
+static char *plan_by_figures(const struct planned *planned, struct ph__plan_machine machine)
 {
     const struct ph__topology topology = {planned->world_size, planned->ranks_per_host};
-    const struct ph__plan_machine machine =
-        ph__plan_machine_nominal((uint64_t)planned->parallel.memory_bytes);
     struct ph__train_job job = planned->job;
     struct ph__table_list list;
     struct ph__plan plan;
@@ -153,7 +153,8 @@ static char *plan_by_nominal_figures(const struct planned *planned)
 static void check_plan(struct planned planned)
 {
     plan_on_ranks(&planned, NULL);
-    char *wanted = plan_by_nominal_figures(&planned);
+    char *wanted =
+        plan_by_figures(&planned, ph__plan_machine_nominal((uint64_t)planned.parallel.memory_bytes));
     for (size_t rank = 0; rank < planned.world_size; rank++) {
         assert_string_equal(planned.texts[rank], wanted);
         free(planned.texts[rank]);
@@ -209,6 +210,49 @@ static void an_automatic_plan_keeps_to_the_memory_that_the_config_allows(void **
     free(setup);
 }
 
+/* A host's memory suffices for a half of the tables, and between hosts a byte costs as much as anything. */
+static const char slow_topology[] = "version: 1\nkind: star\nhosts: 3\nranks_per_host: 2\n"
+                                    "host: {gbits_per_s: 1e-6}\nmachine: {memory_gb: 8e-6}\n";
+
+static void an_automatic_plan_goes_by_the_topology(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("dlrm", "topology");
+    struct planned planned = {.job = setup->job,
+        .parallel.topology = test_write_file("slow.yaml", slow_topology),
+        .world_size = 4,
+        .ranks_per_host = 2};
+    struct ph__plan_machine machine = ph__plan_machine_nominal(4000);
+    char *nominal = plan_by_figures(&planned, ph__plan_machine_nominal(0));
+    machine.network_bytes_per_s = 125;
+    char *wanted = plan_by_figures(&planned, machine);
+    plan_on_ranks(&planned, NULL);
+    assert_string_not_equal(wanted, nominal);
+    for (size_t rank = 0; rank < 4; rank++) {
+        assert_string_equal(planned.texts[rank], wanted);
+        free(planned.texts[rank]);
+    }
+    free(nominal);
+    free(wanted);
+    free(setup);
+}
+
+static void ranks_that_do_not_fit_the_topology_are_refused(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[4];
+    struct setup *setup = set_up("dlrm", "misfit");
+    struct planned planned = {.job = setup->job,
+        .parallel.topology = test_write_file("slow.yaml", slow_topology),
+        .world_size = 4,
+        .ranks_per_host = 1};
+    plan_on_ranks(&planned, ends);
+    assert_int_equal(ends[0].status, PH_ERROR_CONFIG);
+    for (size_t rank = 0; rank < 4; rank++)
+        assert_non_null(strstr(ends[rank].text, "slow.yaml: parallel.ranks_per_host must be 2, not 1"));
+    free(setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +262,8 @@ int main(void)
         cmocka_unit_test(an_automatic_plan_is_that_of_nominal_figures),
         cmocka_unit_test(an_automatic_plan_does_not_depend_on_threads),
         cmocka_unit_test(an_automatic_plan_keeps_to_the_memory_that_the_config_allows),
+        cmocka_unit_test(an_automatic_plan_goes_by_the_topology),
+        cmocka_unit_test(ranks_that_do_not_fit_the_topology_are_refused),
     };
     return cmocka_run_group_tests(tests, make_data, drop_data);
 }
