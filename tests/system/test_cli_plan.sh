@@ -44,6 +44,36 @@ succeeds plan job.yaml --world 4 --ranks-per-host 2 --plan measured.yaml --out -
 cmp -s measured.yaml stdout || complain 'a measured plan is read otherwise'
 fails 2 'plan requires --world N' plan job.yaml --measure
 
+# A topology gives ranks, hosts, rates and memory; those that the file leaves out are nominal.
+topologies=$PH_SOURCE_DIR/configs/topology
+succeeds plan job.yaml --topology "$topologies/star8.yaml" --out star.yaml
+contains stdout "The plan uses the figures of $topologies/star8.yaml"
+contains stdout 'A rank may spend 59.6 GiB'
+grep -q '| rows at random[^|]* | *8.00 GB/s | *8.00 GB/s |' stdout || complain 'the file has another memory'
+grep -q '| two hosts[^|]* | *1.25 GB/s | *3.12 GB/s |' stdout || complain 'the file has another network'
+contains star.yaml 'world_size: 8'
+contains star.yaml 'ranks_per_host: 1'
+succeeds plan job.yaml --topology "$topologies/racks_128x8.yaml" --world 256
+grep -q '| two hosts[^|]* | *1.25 GB/s | *6.05 GB/s |' stdout || complain 'the uplinks of two racks are others'
+succeeds plan job.yaml --topology "$topologies/racks_128x8.yaml" --world 4
+grep -q '| two hosts[^|]* | *1.25 GB/s | *– |' stdout || complain 'one host has a network'
+succeeds plan job.yaml --set "parallel.topology=$topologies/star8.yaml" --out -
+cmp -s star.yaml stdout || complain 'the topology of the config gives another plan'
+fails 2 'star8.yaml: the cluster has room for 8 ranks, not 9' plan job.yaml --topology "$topologies/star8.yaml" --world 9
+fails 2 'racks_128x8.yaml: the number of ranks, 12, must be a multiple of ranks_per_host, 8' \
+    plan job.yaml --topology "$topologies/racks_128x8.yaml" --world 12
+fails 2 'racks_128x8.yaml: parallel.ranks_per_host must be 8, not 4' \
+    plan job.yaml --topology "$topologies/racks_128x8.yaml" --world 16 --ranks-per-host 4
+fails 2 '--measure takes no topology' plan job.yaml --measure --topology "$topologies/star8.yaml"
+cp "$topologies/star8.yaml" own.topology
+fails 2 'would overwrite the input own.topology' plan job.yaml --topology own.topology --out own.topology
+sed 's/hosts: 8/hosts: 5000/' "$topologies/star8.yaml" >many.yaml
+fails 2 '--world 5000: must be at most 4096' plan job.yaml --topology many.yaml
+printf 'version: 1\nkind: star\nhosts: 2\nmachine: {memory_gb: 1e-6}\n' >small.yaml
+fails 5 'take 0 B of 1000 B' plan job.yaml --topology small.yaml
+printf 'version: 1\nkind: star\nhosts: 2\nmachine: {host_bytes_per_ss: 1}\n' >wrong.yaml
+fails 2 "wrong.yaml:4: unknown key 'machine.host_bytes_per_ss'; did you mean" plan job.yaml --topology wrong.yaml
+
 # What a person writes, and its mistakes.
 cat >own.yaml <<'END'
 version: 1

@@ -1,4 +1,4 @@
-/* phloem plan CONFIG --world N */
+/* phloem plan CONFIG --world N [--topology FILE] */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "cli/verb/machine_speed.h"
 #include "cli/with_ranks.h"
 #include "comm/collective/comm.h"
+#include "plan/fabric.h"
 #include "plan/plan_cost.h"
 #include "train/config/table_facts.h"
 
@@ -21,7 +22,7 @@
 
 struct request {
     const char *path; /* config or folder */
-    const char *out, *plan;
+    const char *out, *plan, *topology;
     struct cli_texts sets;
     int64_t world_size, ranks_per_host, rank_bytes; /* 0: no flag */
     bool is_measured;
@@ -31,12 +32,14 @@ struct request {
 struct planning {
     const struct request *request;
     struct cli_source source;
+    const char *topology_path; /* of the flag, else the config's; NULL: none */
     struct ph__topology topology;
     struct ph__table_list list;
     struct ph__plan_step step;
-    struct ph__plan_machine measured; /* by --measure; NaN: nothing to measure */
-    struct ph__plan_machine machine;  /* the plan is made for it */
-    bool is_limited_by_machine; /* neither flag nor config sets rank_bytes: this machine's memory does */
+    const char *given_title;         /* of the column of given figures; NULL: there are none */
+    struct ph__plan_machine given;   /* by --measure or the topology; NaN: not known */
+    struct ph__plan_machine machine; /* the plan is made for it */
+    bool is_limited_by_machine; /* neither flag, config nor topology sets rank_bytes: this machine does */
     struct ph__plan plan;
     struct ph__plan_load *loads;
     struct ph__plan_links links;
@@ -63,8 +66,22 @@ static ph_status parse_counts(
 
 /* ---- the machine ---- */
 
+/* Takes ranks and hosts of a topology file, of which the flags and the config may take a part. */
+static ph_status read_topology(struct planning *planning)
+{
+    const struct request *request = planning->request;
+    const int64_t configured = planning->source.config.parallel.ranks_per_host;
+    if (request->is_measured)
+        return ph_fail(
+            PH_ERROR_USAGE, "--measure takes no topology: leave out --topology, or set parallel.topology=");
+    planning->given_title = "of the topology";
+    planning->topology = (struct ph__topology){(size_t)request->world_size,
+        (size_t)(request->ranks_per_host > 0 ? request->ranks_per_host : configured)};
+    return ph__fabric_machine(planning->topology_path, &planning->topology, &planning->given);
+}
+
 /* Takes the ranks and hosts of the flags, else those of the ranks that measure, else the config's. */
-static ph_status settle_topology(struct planning *planning, const struct ph_comm *comm)
+static ph_status count_ranks(struct planning *planning, const struct ph_comm *comm)
 {
     const struct request *request = planning->request;
     const bool is_of_ranks = request->world_size == 0 && comm != NULL && ph_comm_world_size(comm) > 1;
@@ -73,8 +90,6 @@ static ph_status settle_topology(struct planning *planning, const struct ph_comm
     int64_t num_local = planning->source.config.parallel.ranks_per_host;
     if (world_size == 0)
         return ph_fail(PH_ERROR_USAGE, "plan requires --world N, the number of ranks");
-    if (world_size > MAX_WORLD)
-        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 ": must be at most %d", world_size, MAX_WORLD);
     if (is_flag)
         num_local = request->ranks_per_host;
     else if (is_of_ranks)
@@ -87,14 +102,27 @@ static ph_status settle_topology(struct planning *planning, const struct ph_comm
     return PH_OK;
 }
 
+static ph_status settle_topology(struct planning *planning, const struct ph_comm *comm)
+{
+    const char *flag = planning->request->topology;
+    planning->topology_path = flag != NULL ? flag : planning->source.config.parallel.topology;
+    PH_TRY(planning->topology_path != NULL ? read_topology(planning) : count_ranks(planning, comm));
+    if (planning->topology.world_size > MAX_WORLD)
+        return ph_fail(
+            PH_ERROR_USAGE, "--world %zu: must be at most %d", planning->topology.world_size, MAX_WORLD);
+    return PH_OK;
+}
+
 /* Settles the memory that a rank may spend, as a training does: from the flag or the config, else, for a new
- * plan, the rank's share of this machine's memory. */
+ * plan, the rank's share of a host's memory by the topology, else of this machine's. */
 static ph_status settle_rank_bytes(struct planning *planning, uint64_t *rank_bytes_out)
 {
     const struct request *request = planning->request;
     const int64_t configured = planning->source.config.parallel.memory_bytes;
     uint64_t total_bytes;
     *rank_bytes_out = (uint64_t)(request->rank_bytes > 0 ? request->rank_bytes : configured);
+    if (*rank_bytes_out == 0 && request->plan == NULL)
+        *rank_bytes_out = planning->given.rank_bytes;
     if (*rank_bytes_out > 0 || request->plan != NULL)
         return PH_OK;
     PH_TRY(ph__memory_total_bytes("", &total_bytes));
@@ -122,8 +150,9 @@ static size_t busiest_dim(const struct ph__table_list *list)
 static ph_status measure_machine(
     const struct ph__train_job *job, struct ph_comm *comm, struct planning *planning)
 {
-    struct ph__plan_machine *measured = &planning->measured;
+    struct ph__plan_machine *measured = &planning->given;
     struct ph__team *team;
+    planning->given_title = "measured here";
     PH_TRY(ph__team_create(job->run.num_threads, &team));
     const ph_status status = cli_memory_speed_measure(
         busiest_dim(&planning->list), ph__comm_num_neighbours(comm), team, &measured->memory_bytes_per_s);
@@ -133,14 +162,14 @@ static ph_status measure_machine(
     return ph__comm_broadcast_once(comm, "measurements of the machine", 0, measured, sizeof *measured);
 }
 
-/* Takes the nominal machine, with the measured figures where there are any. */
+/* Takes the nominal machine, with the given figures where there are any. */
 static ph_status settle_machine(struct planning *planning)
 {
     uint64_t rank_bytes;
     PH_TRY(settle_rank_bytes(planning, &rank_bytes));
     planning->machine = ph__plan_machine_nominal(rank_bytes);
-    if (planning->request->is_measured)
-        ph__plan_machine_take(&planning->machine, &planning->measured);
+    if (planning->given_title != NULL)
+        ph__plan_machine_take(&planning->machine, &planning->given);
     return PH_OK;
 }
 
@@ -195,19 +224,17 @@ static void rate_cell(struct ph__text_table *text, double bytes_per_s)
 
 static ph_status print_rates(const struct planning *planning, struct ph__writer *writer)
 {
-    static const struct ph__text_column nominal[] = {
-        {"figure", false}, {"nominal", true}, {"nominal is", false}};
-    static const struct ph__text_column both[] = {
-        {"figure", false}, {"nominal", true}, {"measured here", true}, {"nominal is", false}};
-    const bool is_measured = planning->request->is_measured;
+    const bool is_given = planning->given_title != NULL;
+    const struct ph__text_column columns[] = {{"figure", false}, {"nominal", true},
+        {is_given ? planning->given_title : "nominal is", is_given}, {"nominal is", false}};
     struct ph__text_table text;
-    ph__text_table_init(&text, is_measured ? both : nominal, is_measured ? 4 : 3);
+    ph__text_table_init(&text, columns, is_given ? 4 : 3);
     for (size_t i = 0; i < PH_PLAN_NUM_RATES; i++) {
         const struct ph__plan_rate *rate = &ph__plan_rates[i];
         ph__text_table_cell(&text, "%s", rate->name);
         rate_cell(&text, rate->nominal);
-        if (is_measured)
-            rate_cell(&text, ph__plan_machine_rate(&planning->measured, rate));
+        if (is_given)
+            rate_cell(&text, ph__plan_machine_rate(&planning->given, rate));
         ph__text_table_cell(&text, "%s", rate->source);
     }
     const ph_status status = ph__text_table_write(&text, writer);
@@ -220,6 +247,9 @@ static ph_status print_plan(const void *what, struct ph__writer *writer)
     static const char by_measured[] =
         "The plan uses measured figures where there are any. A training with parallel.plan: auto uses "
         "nominal ones;\nto train by this plan, write it with --out FILE and set parallel.plan: FILE.";
+    static const char by_topology[] =
+        "\nThe plan uses the figures of %s, as a training\nwith parallel.topology does. Between hosts counts "
+        "what a host sends while all hosts send to all.\n";
     const struct planning *planning = what;
     char rank_bytes[PH_NUMBER_TEXT_BYTES];
     PH_TRY(ph__plan_print(&planning->plan, planning->loads, writer));
@@ -237,6 +267,8 @@ static ph_status print_plan(const void *what, struct ph__writer *writer)
             ph__bytes_text(planning->machine.rank_bytes, rank_bytes)));
     PH_TRY(ph__writer_printf(writer, "\n\n"));
     PH_TRY(print_rates(planning, writer));
+    if (planning->topology_path != NULL)
+        return ph__writer_printf(writer, by_topology, planning->topology_path);
     const bool is_by_measured = planning->request->is_measured && planning->request->plan == NULL;
     return is_by_measured ? ph__writer_printf(writer, "\n%s\n", by_measured) : PH_OK;
 }
@@ -251,8 +283,8 @@ static ph_status spare_inputs(const struct planning *planning)
 {
     const struct request *request = planning->request;
     const struct ph_data_settings *data = &planning->source.config.data;
-    const char *const inputs[] = {
-        request->path, request->plan, data->paths.train, data->paths.valid, data->paths.test};
+    const char *const inputs[] = {request->path, request->plan, request->topology, data->paths.train,
+        data->paths.valid, data->paths.test};
     if (request->out == NULL)
         return PH_OK;
     PH_TRY(cli_output_spare_model(request->out, request->path));
@@ -300,12 +332,15 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     const char *world = NULL, *ranks_per_host = NULL, *memory = NULL;
     const struct cli_flag flags[] = {
         {"--world", CLI_TEXT, &world, "N",
-            "number of ranks (required, unless --measure runs on several ranks)"},
+            "number of ranks (required, unless --measure runs on several ranks or a topology gives it)"},
         {"--ranks-per-host", CLI_TEXT, &ranks_per_host, "M",
-            "ranks of each host; default: the config's, else all ranks on one host"},
+            "ranks of each host; default: the config's or the topology's, else all ranks on one host"},
         {"--memory", CLI_TEXT, &memory, "BYTES",
             "bytes that a rank may spend on tables and optimizer slots; default: the config's, else its "
-            "share of this machine's memory"},
+            "share of the topology's or this machine's memory"},
+        {"--topology", CLI_TEXT, &request->topology, "FILE",
+            "plans for the hosts and links that FILE describes, as configs/topology has some; default: the "
+            "config's parallel.topology; not with --measure"},
         {"--measure", CLI_SWITCH, &request->is_measured, NULL,
             "measures this machine and, under mpirun, its links, prints the figures beside the nominal ones, "
             "and plans by them"},
