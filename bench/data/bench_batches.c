@@ -21,7 +21,8 @@ static double measure_fingerprinted(const struct ph_encoder *encoder, const char
     const struct ph_batch *batch;
     size_t num_samples = 0;
     double start = bench_cpu_seconds();
-    bench_check(ph__batches_open_fingerprinted(encoder, path, fingerprint, &options, &batches));
+    bench_check(ph__batches_open(
+        encoder, &(struct ph__rows_origin){.path = path, .fingerprint = fingerprint}, &options, &batches));
     for (bench_check(ph_batches_next(batches, &batch)); batch != NULL;
          bench_check(ph_batches_next(batches, &batch)))
         num_samples += batch->num_samples;

@@ -5,6 +5,9 @@
 
 #include "phloem/train.h"
 
+struct ph__shared_batches;
+struct ph__shared_plan;
+
 /* A training to run. Pointers are borrowed. */
 struct ph__train_job {
     struct ph_run_settings run;
@@ -17,6 +20,10 @@ struct ph__train_job {
     /* For the training rows; max_bad_rows for each split. Predictions are corrected for negative_rate
      * wherever the model scores: docs/ONLINE.md. */
     struct ph_reading reading;
+    /* Shared by ranks of one process that run one at a time, as simulated ones do. NULL: each rank reads its
+     * rows, and makes its plan, itself. */
+    struct ph__shared_batches *shared_batches;
+    struct ph__shared_plan *shared_plan;
     /* NULL: one of its own. One that simulates (graph/op.h) has no numbers: nothing is evaluated or saved. */
     struct ph_backend *backend;
     struct ph_train_options

@@ -43,7 +43,7 @@ static ph_status check_ranks_can_read(const struct ph__train_job *job)
 {
     const struct {
         const char *key;
-        struct ph__job_rows rows;
+        struct ph__rows_origin rows;
     } splits[] = {{"train", ph__job_train(job)}, {"valid", ph__job_valid(job)}, {"test", ph__job_test(job)}};
     if (job->options.comm == NULL || ph_comm_world_size(job->options.comm) == 1)
         return PH_OK;
@@ -135,7 +135,7 @@ static const struct ph__column *label_column(const struct ph_encoder *encoder, s
 }
 
 ph_status ph__label_check_end(
-    const struct ph__label_check *check, const struct ph_encoder *encoder, struct ph__job_rows rows)
+    const struct ph__label_check *check, const struct ph_encoder *encoder, struct ph__rows_origin rows)
 {
     size_t task = 0;
     if (check->num_unknown == 0)
@@ -173,12 +173,12 @@ ph_status ph__label_check_look(const struct ph__train_job *job, const struct ph_
         .batch_size = (size_t)job->train->batch_size,
         .reading.max_bad_rows = job->reading.max_bad_rows,
         .stop_signal = job->options.stop_signal};
-    const struct ph__job_rows rows = ph__job_train(job);
+    const struct ph__rows_origin rows = ph__job_train(job);
     struct ph__label_check check = {0};
     struct ph_batches *batches;
     if (ph__job_rows_flow(rows))
         return PH_OK;
-    PH_TRY(ph__job_rows_open(rows, job->encoder, &options, &batches));
+    PH_TRY(ph__batches_open(job->encoder, &rows, &options, &batches));
     ph_status status = ph__label_check_init(&check, ph_encoder_num_tasks(job->encoder));
     if (status == PH_OK)
         status = read_labels(&check, job, batches, meanwhile);

@@ -24,7 +24,7 @@ void ph__label_check_add(struct ph__label_check *check, const struct ph_batch *b
 
 /* PH_ERROR_DATA naming the first label that was blank in all added rows, and the place of these rows. */
 ph_status ph__label_check_end(
-    const struct ph__label_check *check, const struct ph_encoder *encoder, struct ph__job_rows rows);
+    const struct ph__label_check *check, const struct ph_encoder *encoder, struct ph__rows_origin rows);
 
 /* Reads the job's training rows until each label has a value, mostly within the first batch. Rows that can be
  * read only once are left to the training's own pass. */

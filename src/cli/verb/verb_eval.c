@@ -42,7 +42,7 @@ static ph_status evaluate(struct cli_scoring *scoring, const char *path)
         return ph__out_of_memory("%zu tasks", num_tasks);
     int no_signal;
     struct ph__bad_rows bad_rows;
-    const struct ph__job_rows rows = {.path = path};
+    const struct ph__rows_origin rows = {.path = path};
     ph_status status = ph__scorer_evaluate(scoring->scorer, rows, NULL, &no_signal, metrics, &bad_rows, NULL);
     if (status == PH_OK && bad_rows.count > 0)
         fprintf(stderr, "phloem: note: left out %" PRIu64 " bad rows; the first: %s\n", bad_rows.count,

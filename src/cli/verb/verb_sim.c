@@ -8,9 +8,11 @@
 #include "base/thread/clock.h"
 #include "cli/arguments.h"
 #include "cli/verb.h"
+#include "data/batch/shared_batches.h"
 #include "sim/simulator.h"
 #include "sim/world.h"
 #include "train/config/job_config.h"
+#include "train/ranks/ranks.h"
 
 #define SLACK .01 /* of the network: more accuracy costs more time than it is worth */
 
@@ -24,6 +26,8 @@ struct simulating {
     const struct request *request;
     struct ph_config config;
     struct ph_encoder *encoder;
+    struct ph__shared_batches *batches;
+    struct ph__shared_plan plan;
     struct ph__fabric fabric;
     struct ph_backend *measuring;
     struct ph__op_times *times;
@@ -77,6 +81,8 @@ static ph_status train(struct ph_comm *comm, void *context)
     job.backend = ph__simulation_backend(simulating->simulation);
     job.encoder = simulating->encoder;
     job.paths.valid = job.paths.test = NULL;
+    job.shared_batches = simulating->batches;
+    job.shared_plan = &simulating->plan;
     job.reading.num_prefetched = 0;
     job.options = (struct ph_train_options){
         .size = sizeof job.options, .comm = comm, .folder = simulating->request->folder};
@@ -108,6 +114,7 @@ static ph_status prepare(struct simulating *simulating, struct request *request)
     PH_TRY(check_world(simulating, request));
     config->train.report = false;
     PH_TRY(ph_encoder_create(&config->data, &simulating->encoder));
+    PH_TRY(ph__shared_batches_create(request->world_size, &simulating->batches));
     const struct ph_backend_options options = {
         .size = sizeof options, .num_threads = config->run.num_threads, .team = config->run.team};
     PH_TRY(ph_backend_create(&options, &simulating->measuring));
@@ -152,6 +159,9 @@ ph_status verb_sim(int argc, char **argv)
     ph__op_times_close(simulating.times);
     ph_backend_destroy(simulating.measuring);
     ph__absent_fini(&simulating.absent);
+    ph__plan_fini(&simulating.plan.plan);
+    ph__table_list_fini(&simulating.plan.tables);
+    ph__shared_batches_destroy(simulating.batches);
     ph_encoder_destroy(simulating.encoder);
     ph__fabric_fini(&simulating.fabric);
     ph__job_config_fini(&simulating.config);

@@ -16,6 +16,7 @@
 #include "data/batch/batch_buffer.h"
 #include "data/batch/batches.h"
 #include "data/batch/rank_rows.h"
+#include "data/batch/shared_batches.h"
 #include "data/source/dataset.h"
 
 #define MAX_PREFETCHED 1024
@@ -34,7 +35,10 @@ struct slot {
 struct ph_batches {
     /* of the maker */
     const struct ph_encoder *encoder;
+    size_t rank;
     struct ph__rank_rows rows;
+    struct ph__shared_pass *shared;      /* in place of rows, or NULL */
+    uint64_t num_shared;                 /* batches taken from it */
     struct ph__fingerprint *fingerprint; /* or NULL */
     /* shared */
     struct slot *slots;
@@ -70,16 +74,39 @@ static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
     return PH_OK;
 }
 
+static ph_status take_shared(struct ph_batches *batches, struct slot *slot)
+{
+    const struct ph__shared_batch *shared;
+    PH_TRY(ph__shared_pass_take(batches->shared, batches->num_shared, &shared));
+    batches->num_shared++;
+    slot->is_end = shared->num_global == 0;
+    slot->num_bad_rows = shared->num_bad_rows;
+    if (slot->is_end)
+        return PH_OK;
+    slot->buffer.batch = shared->buffers[batches->rank].batch;
+    slot->position = shared->position;
+    return PH_OK;
+}
+
+static void note_bad_rows(struct ph_batches *batches, struct slot *slot)
+{
+    const bool is_shared = batches->shared != NULL;
+    const char *first =
+        is_shared ? ph__shared_pass_first_bad(batches->shared) : ph__rank_rows_first_bad(&batches->rows);
+    if (!is_shared)
+        slot->num_bad_rows = ph__rank_rows_num_bad(&batches->rows);
+    snprintf(slot->first_bad_row, sizeof slot->first_bad_row, "%s", first);
+}
+
 /* Fills a slot, also with an error. Returns false when nothing can follow it. */
 static bool make(struct ph_batches *batches, struct slot *slot)
 {
-    slot->status = fill_slot(batches, slot);
+    slot->status = batches->shared != NULL ? take_shared(batches, slot) : fill_slot(batches, slot);
     if (slot->status != PH_OK)
         snprintf(slot->error, sizeof slot->error, "%s", ph_error_text());
     if (batches->fingerprint != NULL)
         ph__fingerprint_tell(batches->fingerprint, &slot->read);
-    slot->num_bad_rows = ph__rank_rows_num_bad(&batches->rows);
-    snprintf(slot->first_bad_row, sizeof slot->first_bad_row, "%s", ph__rank_rows_first_bad(&batches->rows));
+    note_bad_rows(batches, slot);
     return slot->status == PH_OK && !slot->is_end;
 }
 
@@ -121,15 +148,20 @@ static ph_status start(struct ph_batches *batches)
     return PH_OK;
 }
 
-/* Source of rows: files with their fingerprint or, where dataset is not NULL, a dataset that errors call
- * `path`. */
-struct origin {
-    const char *path;
-    struct ph__fingerprint *fingerprint;
-    const struct ph_dataset *dataset;
-};
+/* Opens the rows, the rank's own or those that ranks share. */
+static ph_status open_rows(struct ph_batches *batches, const struct ph__rows_origin *origin,
+    const struct ph_batches_options *options)
+{
+    const char *name = origin->dataset != NULL ? origin->dataset->name : origin->path;
+    if (origin->shared != NULL && origin->dataset == NULL && options->world_size > 1)
+        return ph__shared_pass_open(
+            origin->shared, batches->encoder, origin->path, options, &batches->shared);
+    batches->fingerprint = origin->fingerprint;
+    return ph__rank_rows_open(
+        &batches->rows, batches->encoder, name, origin->dataset, origin->fingerprint, options);
+}
 
-static ph_status open_batches(const struct ph_encoder *encoder, const struct origin *origin,
+ph_status ph__batches_open(const struct ph_encoder *encoder, const struct ph__rows_origin *origin,
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
     if (options->batch_size == 0 || options->reading.num_prefetched > MAX_PREFETCHED)
@@ -144,16 +176,15 @@ static ph_status open_batches(const struct ph_encoder *encoder, const struct ori
         return ph__out_of_memory("batches: %zu buffers", options->reading.num_prefetched + 1);
     }
     batches->encoder = encoder;
-    batches->fingerprint = origin->fingerprint;
+    batches->rank = options->rank;
     batches->slots = slots;
     batches->num_slots = options->reading.num_prefetched + 1;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);
-    ph_status status = ph__rank_rows_open(
-        &batches->rows, encoder, origin->path, origin->dataset, origin->fingerprint, options);
+    ph_status status = open_rows(batches, origin, options);
     if (status == PH_OK && options->start != NULL)
         batches->position = *options->start;
-    if (status == PH_OK && options->reading.num_prefetched > 0)
+    if (status == PH_OK && options->reading.num_prefetched > 0 && batches->shared == NULL)
         status = start(batches);
     if (status != PH_OK) {
         ph_batches_close(batches);
@@ -163,29 +194,22 @@ static ph_status open_batches(const struct ph_encoder *encoder, const struct ori
     return PH_OK;
 }
 
-ph_status ph__batches_open_fingerprinted(const struct ph_encoder *encoder, const char *path,
-    struct ph__fingerprint *fingerprint, const struct ph_batches_options *options,
-    struct ph_batches **batches_out)
-{
-    const struct origin origin = {.path = path, .fingerprint = fingerprint};
-    return open_batches(encoder, &origin, options, batches_out);
-}
-
 ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
     struct ph_batches_options own;
+    const struct ph__rows_origin origin = {.path = path};
     PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_batches_options"));
-    return ph__batches_open_fingerprinted(encoder, path, NULL, &own, batches_out);
+    return ph__batches_open(encoder, &origin, &own, batches_out);
 }
 
 ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct ph_encoder *encoder,
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
     struct ph_batches_options own;
-    const struct origin origin = {.path = dataset->name, .dataset = dataset};
+    const struct ph__rows_origin origin = {.dataset = dataset};
     PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_batches_options"));
-    return open_batches(encoder, &origin, &own, batches_out);
+    return ph__batches_open(encoder, &origin, &own, batches_out);
 }
 
 void ph_batches_close(struct ph_batches *batches)
@@ -199,6 +223,7 @@ void ph_batches_close(struct ph_batches *batches)
         pthread_mutex_unlock(&batches->lock);
         pthread_join(batches->thread, NULL);
     }
+    ph__shared_pass_close(batches->shared, batches->num_shared);
     ph__rank_rows_close(&batches->rows);
     for (size_t i = 0; i < batches->num_slots; i++)
         ph__batch_buffer_fini(&batches->slots[i].buffer);

@@ -181,11 +181,12 @@ static ph_status list_by_batch(
         .batch_size = (size_t)job->train->batch_size,
         .seed = job->run.seed,
         .reading.max_bad_rows = job->reading.max_bad_rows};
+    const struct ph__rows_origin rows = ph__job_train(job);
     struct ph_batches *batches;
     const struct ph_batch *batch;
-    if (ph__job_rows_flow(ph__job_train(job)))
+    if (ph__job_rows_flow(rows))
         return ph__table_list_init(program, job->train->row_format, NULL, list);
-    PH_TRY(ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches));
+    PH_TRY(ph__batches_open(job->encoder, &rows, &options, &batches));
     ph_status status = ph_batches_next(batches, &batch);
     if (status == PH_OK)
         status = ph__table_list_init(program, job->train->row_format, batch, list);

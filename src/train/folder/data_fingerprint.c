@@ -7,7 +7,7 @@
 #include "data/encode/encoder.h"
 
 static ph_status look(
-    struct ph__fingerprint *fingerprint, const struct ph__train_job *job, struct ph__job_rows rows)
+    struct ph__fingerprint *fingerprint, const struct ph__train_job *job, struct ph__rows_origin rows)
 {
     if (rows.path == NULL || rows.dataset != NULL)
         return PH_OK;
@@ -30,18 +30,18 @@ void ph__data_fingerprint_fini(struct ph__data_fingerprint *fingerprint)
     *fingerprint = (struct ph__data_fingerprint){.is_kept = false};
 }
 
-struct ph__job_rows ph__data_fingerprint_train(
+struct ph__rows_origin ph__data_fingerprint_train(
     struct ph__data_fingerprint *fingerprint, const struct ph__train_job *job)
 {
-    struct ph__job_rows rows = ph__job_train(job);
+    struct ph__rows_origin rows = ph__job_train(job);
     rows.fingerprint = fingerprint->is_kept ? &fingerprint->train : NULL;
     return rows;
 }
 
-struct ph__job_rows ph__data_fingerprint_valid(
+struct ph__rows_origin ph__data_fingerprint_valid(
     struct ph__data_fingerprint *fingerprint, const struct ph__train_job *job)
 {
-    struct ph__job_rows rows = ph__job_valid(job);
+    struct ph__rows_origin rows = ph__job_valid(job);
     rows.fingerprint = fingerprint->is_kept ? &fingerprint->valid : NULL;
     return rows;
 }
@@ -49,7 +49,7 @@ struct ph__job_rows ph__data_fingerprint_valid(
 /* ---- saving ---- */
 
 /* Sets an array for files, an object for a dataset, and null for a pipe and for missing data. */
-static void set_rows(struct ph__json *json, const char *key, struct ph__job_rows rows,
+static void set_rows(struct ph__json *json, const char *key, struct ph__rows_origin rows,
     const struct ph__fingerprint *fingerprint, const struct ph__read_place *place)
 {
     if (rows.dataset != NULL) {
@@ -94,7 +94,7 @@ static ph_status go_on(void *context)
                                                  "were compared: the checkpoint is unchanged");
 }
 
-static ph_status compare_rows(const struct ph__json *saved, struct ph__job_rows rows,
+static ph_status compare_rows(const struct ph__json *saved, struct ph__rows_origin rows,
     struct ph__fingerprint *fingerprint, const struct ph__meanwhile *meanwhile)
 {
     if (rows.dataset != NULL && ph__json_is_object(saved)) {

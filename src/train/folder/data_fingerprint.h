@@ -20,9 +20,9 @@ ph_status ph__data_fingerprint_begin(
 void ph__data_fingerprint_fini(struct ph__data_fingerprint *fingerprint);
 
 /* Return the job's rows with the fingerprint that reading them updates. */
-struct ph__job_rows ph__data_fingerprint_train(
+struct ph__rows_origin ph__data_fingerprint_train(
     struct ph__data_fingerprint *fingerprint, const struct ph__train_job *job);
-struct ph__job_rows ph__data_fingerprint_valid(
+struct ph__rows_origin ph__data_fingerprint_valid(
     struct ph__data_fingerprint *fingerprint, const struct ph__train_job *job);
 
 /* Gives the fingerprint as text, malloc'ed. Nothing may read validation rows meanwhile. */

@@ -22,7 +22,7 @@
 
 /* ---- header ---- */
 
-static const char *place_of(struct ph__job_rows rows)
+static const char *place_of(struct ph__rows_origin rows)
 {
     if (!ph__job_rows_exist(rows))
         return "none";
@@ -184,7 +184,7 @@ static struct table planned_table(const struct ph__plan_table *planned, enum ph_
 static size_t gather_tables(const struct ph__trainer *trainer, struct table *tables)
 {
     const struct ph_store *store = trainer->store;
-    const struct ph__plan *plan = &trainer->ranks.plan;
+    const struct ph__plan *plan = trainer->ranks.plan;
     size_t count = 0;
     for (size_t i = 0; i < plan->num_tables && tables != NULL; i++)
         tables[i] = planned_table(&plan->tables[i], trainer->job->train->row_format);

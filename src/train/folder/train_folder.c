@@ -225,7 +225,7 @@ static ph_status digest_encoder(struct ph__trainer *trainer)
 static ph_status keep_plan(const struct ph__trainer *trainer)
 {
     const struct ph__ranks *ranks = &trainer->ranks;
-    return ranks->comm != NULL ? ph__kept_plan_write(trainer->job->options.folder, &ranks->plan) : PH_OK;
+    return ranks->comm != NULL ? ph__kept_plan_write(trainer->job->options.folder, ranks->plan) : PH_OK;
 }
 
 static ph_status begin(struct ph__trainer *trainer)

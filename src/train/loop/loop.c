@@ -166,9 +166,9 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
         .rank = trainer->ranks.rank,
         .world_size = trainer->ranks.world_size,
     };
+    const struct ph__rows_origin rows = ph__data_fingerprint_train(&trainer->data, job);
     struct ph_batches *batches;
-    ph_status status =
-        ph__job_rows_open(ph__data_fingerprint_train(&trainer->data, job), job->encoder, &options, &batches);
+    ph_status status = ph__batches_open(job->encoder, &rows, &options, &batches);
     if (status != PH_OK)
         return data_failed(trainer, status);
     status = train_batches(trainer, batches, is_stop);

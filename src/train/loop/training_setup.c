@@ -39,12 +39,12 @@ static ph_status check_signal(const struct ph__trainer *trainer)
 }
 
 /* Opens the rows and reads their first batch, which is borrowed until they are closed. */
-static ph_status open_first_batch(const struct ph__trainer *trainer, struct ph__job_rows rows,
+static ph_status open_first_batch(const struct ph__trainer *trainer, struct ph__rows_origin rows,
     const struct ph_batches_options *options, struct ph_batches **batches_out,
     const struct ph_batch **batch_out)
 {
     struct ph_batches *batches = NULL;
-    ph_status status = ph__job_rows_open(rows, trainer->job->encoder, options, &batches);
+    ph_status status = ph__batches_open(trainer->job->encoder, &rows, options, &batches);
     if (status == PH_OK)
         status = ph_batches_next(batches, batch_out);
     if (status == PH_OK) {
@@ -101,7 +101,7 @@ static ph_status check_memory(const struct ph__trainer *trainer, uint64_t availa
 /* Counts the model's parameters, each once however many ranks hold it. */
 static uint64_t count_parameters(const struct ph__trainer *trainer)
 {
-    const struct ph__plan *plan = &trainer->ranks.plan;
+    const struct ph__plan *plan = trainer->ranks.plan;
     uint64_t count = ph_store_parameter_count(trainer->store);
     for (size_t p = 0; trainer->ranks.comm != NULL && p < ph__store_num_parameters(trainer->store); p++) {
         const struct ph_parameter *parameter = ph__store_parameter(trainer->store, p);
@@ -167,7 +167,7 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
 }
 
 /* Checks that rows needed later have the schema's columns and a first batch, before hours of steps. */
-static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_rows rows)
+static ph_status check_rows(const struct ph__trainer *trainer, struct ph__rows_origin rows)
 {
     const struct ph__train_job *job = trainer->job;
     const struct ph_batches_options options = {.size = sizeof options,

@@ -103,7 +103,7 @@ static void note_incomparable(struct ph__trainer *trainer)
 static ph_status keep_last(struct ph__trainer *trainer)
 {
     const struct ph_train_summary *summary = &trainer->summary;
-    const struct ph__job_rows valid = ph__job_valid(trainer->job);
+    const struct ph__rows_origin valid = ph__job_valid(trainer->job);
     if (summary->best_epoch != 0)
         return PH_OK;
     if (ph__job_rows_exist(valid) && !are_numbers(&summary->valid))

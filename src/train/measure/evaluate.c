@@ -214,7 +214,7 @@ void ph__bad_rows_update(struct ph__bad_rows *bad_rows, struct ph_batches *batch
 /* Scores all rows. A signal interrupts the reader only in a process that scores alone: ranks read files,
  * which never make them wait. */
 static ph_status score_rows(
-    struct evaluation *evaluation, struct ph__job_rows rows, struct ph__bad_rows *bad_rows)
+    struct evaluation *evaluation, struct ph__rows_origin rows, struct ph__bad_rows *bad_rows)
 {
     const struct ph_scorer_options *scorer_options = ph__scorer_options(evaluation->scorer);
     const size_t world_size = evaluation->comm != NULL ? ph_comm_world_size(evaluation->comm) : 1;
@@ -226,7 +226,7 @@ static ph_status score_rows(
         .rank = evaluation->comm != NULL ? ph_comm_rank(evaluation->comm) : 0,
         .world_size = world_size};
     struct ph_batches *batches;
-    ph_status status = ph__job_rows_open(rows, scorer_options->encoder, &options, &batches);
+    ph_status status = ph__batches_open(scorer_options->encoder, &rows, &options, &batches);
     if (status == PH_OK) {
         status = score_all(evaluation, batches);
         ph__gathered_scores_fini(&evaluation->gathered);
@@ -250,7 +250,7 @@ static ph_status measure(struct evaluation *evaluation, struct ph_metrics *metri
                                     : PH_OK;
 }
 
-ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
+ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__rows_origin rows,
     const volatile int *stop_signal, int *signal_out, struct ph_metrics *metrics_out,
     struct ph__bad_rows *bad_rows_out, const struct ph__evaluation_details *details)
 {
@@ -282,7 +282,7 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out)
 {
     int no_signal;
-    struct ph__job_rows rows = {.path = path};
+    struct ph__rows_origin rows = {.path = path};
     return ph__scorer_evaluate(scorer, rows, NULL, &no_signal, metrics_out, NULL, NULL);
 }
 
@@ -290,7 +290,7 @@ ph_status ph_scorer_evaluate_dataset(
     struct ph_scorer *scorer, const struct ph_dataset *dataset, struct ph_metrics *metrics_out)
 {
     int no_signal;
-    struct ph__job_rows rows = {.dataset = dataset};
+    struct ph__rows_origin rows = {.dataset = dataset};
     return ph__scorer_evaluate(scorer, rows, NULL, &no_signal, metrics_out, NULL, NULL);
 }
 
@@ -300,7 +300,7 @@ ph_status ph_scorer_evaluate_dataset(
 
 /* Measures with a scorer like those of the session's contexts, but for files. */
 static ph_status evaluate_with(const struct ph_session *session, struct ph_backend *backend,
-    struct ph__job_rows rows, struct ph_metrics *metrics_out)
+    struct ph__rows_origin rows, struct ph_metrics *metrics_out)
 {
     const struct ph_reading *reading = &session->config.data.reading;
     struct ph_scorer_options options = *ph__scorer_options(session->contexts[0].scorers->scorer);
@@ -318,7 +318,7 @@ static ph_status evaluate_with(const struct ph_session *session, struct ph_backe
 }
 
 static ph_status evaluate_session(
-    const struct ph_session *session, struct ph__job_rows rows, struct ph_metrics *metrics_out)
+    const struct ph_session *session, struct ph__rows_origin rows, struct ph_metrics *metrics_out)
 {
     const struct ph_backend_options options = {.size = sizeof options, .num_threads = session->num_contexts};
     struct ph_backend *backend;
@@ -330,11 +330,11 @@ static ph_status evaluate_session(
 
 ph_status ph_session_evaluate(struct ph_session *session, const char *path, struct ph_metrics *metrics_out)
 {
-    return evaluate_session(session, (struct ph__job_rows){.path = path}, metrics_out);
+    return evaluate_session(session, (struct ph__rows_origin){.path = path}, metrics_out);
 }
 
 ph_status ph_session_evaluate_dataset(
     struct ph_session *session, const struct ph_dataset *dataset, struct ph_metrics *metrics_out)
 {
-    return evaluate_session(session, (struct ph__job_rows){.dataset = dataset}, metrics_out);
+    return evaluate_session(session, (struct ph__rows_origin){.dataset = dataset}, metrics_out);
 }

@@ -51,7 +51,7 @@ struct ph__evaluation_details {
  * the ranks that score. Then *signal_out is that signal on all ranks, and metrics_out (T) is unchanged; else
  * *signal_out is 0. With several ranks the first one holds all scores and measures; all get the same metrics.
  * bad_rows_out and details may be NULL. */
-ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
+ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__rows_origin rows,
     const volatile int *stop_signal, int *signal_out, struct ph_metrics *metrics_out,
     struct ph__bad_rows *bad_rows_out, const struct ph__evaluation_details *details);
 

@@ -136,7 +136,7 @@ static ph_status add_files(struct lines *lines, const char *name, const char *pa
     return add(lines, name, text);
 }
 
-static ph_status add_rows(struct lines *lines, const char *name, struct ph__job_rows rows)
+static ph_status add_rows(struct lines *lines, const char *name, struct ph__rows_origin rows)
 {
     if (!ph__job_rows_exist(rows))
         return add(lines, name, "none");

@@ -30,7 +30,7 @@ static void keep_own(const struct ph__ranks *ranks, struct ph__tensor_list *list
 {
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++)
-        if (ph__ranks_is_first(ranks) || is_sharded(&ranks->plan, list->tensors[i].name))
+        if (ph__ranks_is_first(ranks) || is_sharded(ranks->plan, list->tensors[i].name))
             list->tensors[count++] = list->tensors[i];
     list->count = count;
 }

@@ -59,14 +59,22 @@ static ph_status settle_machine(struct ph__ranks *ranks, const struct ph__train_
     return machine_out->rank_bytes > 0 ? PH_OK : find_least_share(ranks, &machine_out->rank_bytes);
 }
 
+/* Returns true when another rank of this process has made the plan. */
+static bool has_plan(const struct ph__ranks *ranks)
+{
+    return ranks->plan->tables != NULL;
+}
+
 static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph__train_job *job,
     const struct ph__topology *topology, const struct ph__table_list *list)
 {
     const struct ph__plan_step step = ph__plan_step_of_job(job);
     struct ph__plan_machine machine;
     PH_TRY(settle_machine(ranks, job, *topology, &machine));
+    if (has_plan(ranks))
+        return PH_OK;
     const ph_status status =
-        ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);
+        ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, ranks->plan);
     if (status != PH_ERROR_MEMORY || rank_bytes_of(job) > 0)
         return status;
     char why[1024];
@@ -81,7 +89,7 @@ static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph__train_j
 static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph__train_job *job)
 {
     char note[1200];
-    ph__plan_fini(&ranks->plan);
+    ph__plan_fini(ranks->plan);
     snprintf(note, sizeof note, "the kept plan is replaced by a new one: %s", ph_error_text());
     if (ph__ranks_is_first(ranks))
         ph__observer_note(job->options.observer, note);
@@ -96,10 +104,10 @@ static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph__train_
     if (!job->options.is_resumed)
         return PH_OK;
     const ph_status status = ph__kept_plan_read(
-        job->options.folder, topology, list->tables, list->num_tables, &ranks->plan, is_there_out);
+        job->options.folder, topology, list->tables, list->num_tables, ranks->plan, is_there_out);
     if (status == PH_ERROR_MEMORY || (status == PH_OK && !*is_there_out))
         return status;
-    if (status == PH_OK && ph__plan_check_bytes(&ranks->plan, list->tables, rank_bytes_of(job)) == PH_OK)
+    if (status == PH_OK && ph__plan_check_bytes(ranks->plan, list->tables, rank_bytes_of(job)) == PH_OK)
         return PH_OK;
     *is_there_out = false;
     refuse_kept_plan(ranks, job);
@@ -133,11 +141,13 @@ static ph_status read_plan(struct ph__ranks *ranks, const struct ph__train_job *
     const struct ph__topology *topology, const struct ph__table_list *list)
 {
     const char *plan = job->parallel->plan;
+    if (has_plan(ranks))
+        return PH_OK;
     if (strcmp(plan, "none") == 0)
-        PH_TRY(ph__plan_replicate(topology, list->tables, list->num_tables, &ranks->plan));
+        PH_TRY(ph__plan_replicate(topology, list->tables, list->num_tables, ranks->plan));
     else
-        PH_TRY(ph__plan_read(plan, topology, list->tables, list->num_tables, &ranks->plan));
-    return ph__plan_check_bytes(&ranks->plan, list->tables, rank_bytes_of(job));
+        PH_TRY(ph__plan_read(plan, topology, list->tables, list->num_tables, ranks->plan));
+    return ph__plan_check_bytes(ranks->plan, list->tables, rank_bytes_of(job));
 }
 
 static ph_status make_plan(
@@ -155,13 +165,13 @@ static ph_status make_plan(
  * ranks have come to different plans; PH_ERROR_MEMORY: no plan fits, naming the table; PH_ERROR_PEER. */
 static ph_status find_plan(struct ph__ranks *ranks, const struct ph__train_job *job)
 {
-    struct ph__table_list list;
-    ph_status status = ph__table_list_of_job(job, &list);
+    struct ph__table_list own = {0}, *list = job->shared_plan != NULL ? &job->shared_plan->tables : &own;
+    ph_status status = list->tables == NULL ? ph__table_list_of_job(job, list) : PH_OK;
     if (status == PH_OK)
-        status = make_plan(ranks, job, &list);
+        status = make_plan(ranks, job, list);
     if (status == PH_OK)
-        status = ph__agree_on_plan(ranks->comm, &ranks->plan);
-    ph__table_list_fini(&list);
+        status = ph__agree_on_plan(ranks->comm, ranks->plan);
+    ph__table_list_fini(&own);
     return status;
 }
 
@@ -189,7 +199,7 @@ static ph_status create_distributions(struct ph__ranks *ranks, const struct ph__
 {
     const struct ph_parallel_settings *settings = job->parallel;
     const struct ph__distribution_options options = {.comm = ranks->comm,
-        .plan = &ranks->plan,
+        .plan = ranks->plan,
         .forward = settings->forward,
         .backward = settings->backward,
         .dense = settings->dense,
@@ -222,7 +232,8 @@ static bool is_alone(const struct ph__train_job *job)
 
 ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph__train_job *job)
 {
-    *ranks = (struct ph__ranks){.world_size = 1};
+    *ranks = (struct ph__ranks){
+        .world_size = 1, .plan = job->shared_plan != NULL ? &job->shared_plan->plan : &ranks->own_plan};
     if (job->options.comm == NULL || is_alone(job))
         return check_plan_alone(job);
     ranks->comm = job->options.comm;
@@ -242,7 +253,7 @@ void ph__ranks_fini(struct ph__ranks *ranks)
 {
     ph__distribution_destroy(ranks->learning);
     ph__distribution_destroy(ranks->scoring);
-    ph__plan_fini(&ranks->plan);
+    ph__plan_fini(&ranks->own_plan);
     free(ranks->moments);
     free(ranks->numbers);
     *ranks = (struct ph__ranks){0};

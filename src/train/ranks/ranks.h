@@ -5,13 +5,20 @@
 
 #include "graph/distribution.h"
 #include "plan/plan.h"
-#include "train/job.h"
+#include "train/config/table_facts.h"
+
+/* A plan, and the tables that it places, which the first rank that needs them makes for all ranks of a
+ * process. Zero-initialised: not made yet. */
+struct ph__shared_plan {
+    struct ph__table_list tables;
+    struct ph__plan plan;
+};
 
 struct ph__ranks_moment;
 struct ph__ranks {
     struct ph_comm *comm; /* NULL: alone */
     size_t rank, world_size;
-    struct ph__plan plan;
+    struct ph__plan *plan, own_plan;            /* plan: the own one, or what the job's ranks share */
     struct ph_distribution *learning, *scoring; /* NULL: alone */
     struct ph__ranks_moment *moments;           /* (world_size) of all ranks, while they agree */
     double *numbers;                            /* (world_size) scratch: a number of each rank */

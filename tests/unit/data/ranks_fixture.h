@@ -2,6 +2,7 @@
 #ifndef PH_TEST_RANKS_FIXTURE_H
 #define PH_TEST_RANKS_FIXTURE_H
 
+#include "data/batch/batches.h"
 #include "unit/data/data_fixture.h"
 
 #define MAX_RANKS 9

@@ -15,7 +15,8 @@ static ph_status check(
         const struct ph_batch batch = {.num_samples = 2, .num_tasks = NUM_TASKS, .label_mask = mask[i]};
         ph__label_check_add(&check, &batch);
     }
-    const ph_status status = ph__label_check_end(&check, encoder, (struct ph__job_rows){.path = "rows.csv"});
+    const ph_status status =
+        ph__label_check_end(&check, encoder, (struct ph__rows_origin){.path = "rows.csv"});
     ph__label_check_fini(&check);
     return status;
 }

@@ -62,7 +62,8 @@ static struct ph_batches *open_recorded(const struct ph_encoder *encoder, const 
     struct ph_batches *batches;
     const struct ph_batches_options options = {
         .size = sizeof options, .batch_size = BATCH, .reading.num_prefetched = 3, .start = start};
-    assert_ok(ph__batches_open_fingerprinted(encoder, path, fingerprint, &options, &batches));
+    assert_ok(ph__batches_open(
+        encoder, &(struct ph__rows_origin){.path = path, .fingerprint = fingerprint}, &options, &batches));
     return batches;
 }
 

@@ -48,13 +48,11 @@ static ph_status write_as_rank(struct ph_comm *comm, void *context)
     const struct writing *writing = context;
     PH_TRY(staged_messages_demand(comm));
     struct ph__plan_table table = {.name = "t", .kind = PH_SHARD_ROW_WISE};
-    struct ph__ranks ranks = {.comm = comm,
-        .rank = ph_comm_rank(comm),
-        .world_size = RANKS,
-        .plan = {.tables = &table, .num_tables = 1}};
-    PH_TRY(ph__name_index_add(&ranks.plan.names, table.name));
+    struct ph__plan plan = {.tables = &table, .num_tables = 1};
+    struct ph__ranks ranks = {.comm = comm, .rank = ph_comm_rank(comm), .world_size = RANKS, .plan = &plan};
+    PH_TRY(ph__name_index_add(&plan.names, table.name));
     const ph_status status = write_rows(&ranks, writing, ranks.rank + 1 < RANKS ? SHARE : writing->last_rows);
-    ph__plan_fini(&ranks.plan);
+    ph__plan_fini(&plan);
     return status;
 }
 
@@ -175,16 +173,14 @@ static ph_status pass_table(struct ph__ranks *ranks, const struct reading *readi
 static ph_status pass_table_as_rank(struct ph_comm *comm, void *context)
 {
     struct ph__plan_table tables[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
-    struct ph__ranks ranks = {.comm = comm,
-        .rank = ph_comm_rank(comm),
-        .world_size = RANKS,
-        .plan = {.tables = tables, .num_tables = RANKS}};
+    struct ph__plan plan = {.tables = tables, .num_tables = RANKS};
+    struct ph__ranks ranks = {.comm = comm, .rank = ph_comm_rank(comm), .world_size = RANKS, .plan = &plan};
     ph_status status = PH_OK;
     for (size_t i = 0; i < RANKS && status == PH_OK; i++)
-        status = ph__name_index_add(&ranks.plan.names, tables[i].name);
+        status = ph__name_index_add(&plan.names, tables[i].name);
     if (status == PH_OK)
         status = pass_table(&ranks, context);
-    ph__plan_fini(&ranks.plan);
+    ph__plan_fini(&plan);
     return status;
 }
 

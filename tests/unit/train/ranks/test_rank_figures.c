@@ -54,10 +54,9 @@ static ph_status gather(struct ph_comm *comm, void *context)
     struct outcome *outcome = context;
     static struct ph__plan_table tables[] = {{.name = "a", .kind = PH_SHARD_ROW_WISE},
         {.name = "b", .kind = PH_SHARD_TABLE_WISE}, {.name = "c", .kind = PH_SHARD_ROW_WISE}};
-    const struct ph__ranks ranks = {.comm = comm,
-        .rank = ph_comm_rank(comm),
-        .world_size = ph_comm_world_size(comm),
-        .plan = {.tables = tables, .num_tables = sizeof tables / sizeof *tables}};
+    struct ph__plan plan = {.tables = tables, .num_tables = sizeof tables / sizeof *tables};
+    const struct ph__ranks ranks = {
+        .comm = comm, .rank = ph_comm_rank(comm), .world_size = ph_comm_world_size(comm), .plan = &plan};
     struct ph__rank_figures figures;
     struct ph__json *json;
     PH_TRY(ph__rank_figures_init(&figures, &ranks, 0));

@@ -115,7 +115,7 @@ static ph_status plan_as_rank(struct ph_comm *comm, void *context)
     job.parallel = &planned->parallel;
     ph_status status = ph__ranks_init(&ranks, &job);
     if (status == PH_OK)
-        status = write_text(&ranks.plan, &planned->texts[ph_comm_rank(comm)]);
+        status = write_text(ranks.plan, &planned->texts[ph_comm_rank(comm)]);
     ph__ranks_fini(&ranks);
     return status;
 }
