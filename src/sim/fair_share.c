@@ -3,6 +3,8 @@
  *
  * The order of lists must not matter, so that a network that goes back in time finds the same bits again: a
  * link that loses several flows at once loses their rate times their number. */
+#include <math.h>
+
 #include "base/memory/memory.h"
 #include "sim/network_state.h"
 
@@ -31,8 +33,9 @@ static void find_route(struct ph__network *network, uint32_t index, struct conce
     route->is_found = true;
     route->is_settled = false;
     network->found_routes[concerned->num_routes++] = index;
+    const uint32_t *links = ph__route_links(network, route);
     for (size_t i = 0; i < route->num_links; i++)
-        find_link(network, route->links[i], concerned);
+        find_link(network, links[i], concerned);
 }
 
 static struct concerned find_concerned(struct ph__network *network)
@@ -71,11 +74,12 @@ static size_t settle_flows(struct ph__network *network, uint32_t narrow, double 
             continue;
         route->is_settled = true;
         route->next_rate = share;
+        const uint32_t *links = ph__route_links(network, route);
         for (size_t i = 0; i < route->num_links; i++) {
-            struct ph__link *other = &network->links[route->links[i]];
+            struct ph__link *other = &network->links[links[i]];
             if (other->num_settled == 0)
-                network->settled_links[num_settled++] = route->links[i];
-            other->num_settled += route->flows.count;
+                network->settled_links[num_settled++] = links[i];
+            other->num_settled += route->num_flows;
         }
     }
     return num_settled;
@@ -102,19 +106,21 @@ static void settle(struct ph__network *network, uint32_t narrow, double share)
 static ph_status change_rate(struct ph__network *network, uint32_t index, double at_ns)
 {
     struct ph__route *route = &network->routes[index];
+    struct ph__service *service = &network->services[index];
     PH_TRY(ph__network_note_rate(network, index, at_ns));
     if (route->rate > 0) {
-        route->served += route->rate * (at_ns - route->since_ns);
-        route->since_ns = at_ns;
+        service->served += route->rate * (at_ns - service->since_ns);
+        service->since_ns = at_ns;
     }
     route->rate = route->next_rate;
     ph__route_place(network, index);
     return PH_OK;
 }
 
-static bool is_rate_new(const struct ph__route *route)
+/* Returns true when a route's fair rate has changed by more than half the slack. */
+static bool is_rate_new(const struct ph__network *network, const struct ph__route *route)
 {
-    return route->rate < route->next_rate || route->rate > route->next_rate;
+    return fabs(route->next_rate - route->rate) > network->slack / 2 * route->rate;
 }
 
 ph_status ph__network_share(struct ph__network *network, double at_ns)
@@ -130,7 +136,7 @@ ph_status ph__network_share(struct ph__network *network, double at_ns)
     for (size_t i = 0; i < concerned.num_routes; i++) {
         struct ph__route *route = &network->routes[network->found_routes[i]];
         route->is_found = false;
-        if (is_rate_new(route))
+        if (is_rate_new(network, route))
             PH_TRY(change_rate(network, network->found_routes[i], at_ns));
     }
     return PH_OK;

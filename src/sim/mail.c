@@ -58,6 +58,15 @@ struct ph__mail {
 
 /* Creates the network: the links of the fabric, and behind them two for each rank, which carry what it sends
  * to, and gets from, other ranks of its host. */
+/* Returns what a message takes besides its bytes, at least. */
+static double besides_ns(const struct ph__fabric *fabric)
+{
+    double least_ns = fabric->messages.host_latency_us * 1e3;
+    for (size_t i = 0; i < fabric->num_links; i++)
+        least_ns = fmin(least_ns, 2 * fabric->links[i].latency_ns);
+    return (fabric->messages.send_us + fabric->messages.receive_us) * 1e3 + least_ns;
+}
+
 static ph_status create_network(struct ph__mail *mail, double slack)
 {
     const struct ph__fabric *fabric = mail->fabric;
@@ -68,7 +77,7 @@ static ph_status create_network(struct ph__mail *mail, double slack)
     for (size_t i = 0; i < num_links; i++)
         capacities[i] =
             i < fabric->num_links ? fabric->links[i].bytes_per_ns : fabric->machine.host_bytes_per_s * 1e-9;
-    const struct ph__network_options options = {capacities, num_links, slack};
+    const struct ph__network_options options = {capacities, num_links, slack, besides_ns(fabric)};
     const ph_status status = ph__network_create(&options, &mail->network);
     free(capacities);
     return status;

@@ -13,6 +13,7 @@
 static ph_status init(struct ph__network *network, const struct ph__network_options *options)
 {
     network->slack = options->slack;
+    network->besides_ns = options->besides_ns;
     network->due_ns = (double)INFINITY;
     network->num_links = options->num_links;
     network->links = calloc(options->num_links + 1, sizeof *network->links);
@@ -49,10 +50,8 @@ void ph__network_destroy(struct ph__network *network)
         return;
     for (size_t i = 0; network->links != NULL && i < network->num_links; i++)
         free(network->links[i].routes);
-    for (size_t i = 0; i < network->num_routes; i++) {
-        free(network->routes[i].links);
-        ph__heap_fini(&network->routes[i].flows);
-    }
+    for (size_t i = 0; i < network->num_routes; i++)
+        ph__heap_fini(&network->services[i].flows);
     ph__heap_fini(&network->coming);
     ph__heap_fini(&network->running);
     ph__heap_fini(&network->narrow);
@@ -61,6 +60,9 @@ void ph__network_destroy(struct ph__network *network)
     ph__heap_items_fini(&network->link_keys);
     free(network->links);
     free(network->routes);
+    free(network->services);
+    free(network->route_links);
+    free(network->route_places);
     free(network->flows);
     free(network->free_flows);
     free(network->touched);
@@ -74,20 +76,25 @@ void ph__network_destroy(struct ph__network *network)
 ph_status ph__network_add_route(
     struct ph__network *network, const uint32_t *links, size_t num_links, uint32_t *route_out)
 {
-    PH_TRY(ph__array_reserve((void **)&network->routes, &network->routes_capacity, network->num_routes + 1,
-        sizeof *network->routes));
-    PH_TRY(ph__array_reserve((void **)&network->found_routes, &network->found_routes_capacity,
-        network->num_routes + 1, sizeof *network->found_routes));
-    PH_TRY(ph__heap_reserve(&network->running, network->num_routes + 1));
+    const size_t count = network->num_routes + 1, end = network->num_route_links + num_links;
+    PH_TRY(ph__array_reserve(
+        (void **)&network->routes, &network->routes_capacity, count, sizeof *network->routes));
+    PH_TRY(ph__array_reserve(
+        (void **)&network->services, &network->services_capacity, count, sizeof *network->services));
+    PH_TRY(ph__array_reserve((void **)&network->found_routes, &network->found_routes_capacity, count,
+        sizeof *network->found_routes));
+    PH_TRY(ph__array_reserve((void **)&network->route_links, &network->route_links_capacity, end + 1,
+        sizeof *network->route_links));
+    PH_TRY(ph__array_reserve((void **)&network->route_places, &network->route_places_capacity, end + 1,
+        sizeof *network->route_places));
+    PH_TRY(ph__heap_reserve(&network->running, count));
     PH_TRY(ph__heap_items_add(&network->route_keys));
-    struct ph__route route = {
-        .links = malloc((2 * num_links + 1) * sizeof *route.links), .num_links = num_links};
-    if (route.links == NULL)
-        return ph__out_of_memory("a route of %zu links", num_links);
-    memcpy(route.links, links, num_links * sizeof *links);
-    route.places = route.links + num_links;
-    *route_out = (uint32_t)network->num_routes;
-    network->routes[network->num_routes++] = route;
+    memcpy(network->route_links + network->num_route_links, links, num_links * sizeof *links);
+    network->routes[network->num_routes] = (struct ph__route){
+        .first_link = (uint32_t)network->num_route_links, .num_links = (uint16_t)num_links};
+    network->services[network->num_routes] = (struct ph__service){0};
+    network->num_route_links = end;
+    *route_out = (uint32_t)network->num_routes++;
     return PH_OK;
 }
 
@@ -104,13 +111,13 @@ ph_status ph__network_note(struct ph__network *network, const struct ph__event *
 
 ph_status ph__network_note_rate(struct ph__network *network, uint32_t index, double at_ns)
 {
-    const struct ph__route *route = &network->routes[index];
+    const struct ph__service *service = &network->services[index];
     const struct ph__event event = {.kind = PH_EVENT_RATE,
         .subject = index,
         .at_ns = at_ns,
-        .rate = route->rate,
-        .served = route->served,
-        .since_ns = route->since_ns};
+        .rate = network->routes[index].rate,
+        .served = service->served,
+        .since_ns = service->since_ns};
     return ph__network_note(network, &event);
 }
 
@@ -118,11 +125,12 @@ ph_status ph__network_note_rate(struct ph__network *network, uint32_t index, dou
 
 void ph__route_place(struct ph__network *network, uint32_t index)
 {
-    const struct ph__route *route = &network->routes[index];
-    if (route->flows.count > 0 && route->rate > 0) {
-        const double goal = ph__heap_least(&route->flows, &network->flow_keys);
+    const struct ph__service *service = &network->services[index];
+    const double rate = network->routes[index].rate;
+    if (service->flows.count > 0 && rate > 0) {
+        const double goal = ph__heap_least(&service->flows, &network->flow_keys);
         ph__heap_put(&network->running, &network->route_keys, index,
-            route->since_ns + (goal - route->served) / route->rate);
+            service->since_ns + (goal - service->served) / rate);
     } else if (network->route_keys.places[index] != PH_HEAP_NOWHERE) {
         ph__heap_take(&network->running, &network->route_keys, index);
     }
@@ -130,55 +138,67 @@ void ph__route_place(struct ph__network *network, uint32_t index)
 
 static void leave_links(struct ph__network *network, const struct ph__route *route)
 {
+    const uint32_t *links = ph__route_links(network, route);
+    const uint32_t *places = network->route_places + route->first_link;
     for (size_t i = 0; i < route->num_links; i++) {
-        struct ph__link *link = &network->links[route->links[i]];
+        struct ph__link *link = &network->links[links[i]];
         const uint32_t last = link->routes[--link->num_routes];
-        struct ph__route *moved = &network->routes[last];
-        size_t k = 0;
-        while (moved->links[k] != route->links[i])
-            k++;
-        link->routes[route->places[i]] = last;
-        moved->places[k] = route->places[i];
+        size_t moved = network->routes[last].first_link;
+        while (network->route_links[moved] != links[i])
+            moved++;
+        link->routes[places[i]] = last;
+        network->route_places[moved] = places[i];
     }
 }
 
 static ph_status join_links(struct ph__network *network, uint32_t index)
 {
     const struct ph__route *route = &network->routes[index];
+    const uint32_t *links = ph__route_links(network, route);
     for (size_t i = 0; i < route->num_links; i++) {
-        struct ph__link *link = &network->links[route->links[i]];
+        struct ph__link *link = &network->links[links[i]];
         PH_TRY(ph__array_reserve(
             (void **)&link->routes, &link->routes_capacity, link->num_routes + 1, sizeof *link->routes));
     }
     for (size_t i = 0; i < route->num_links; i++) {
-        struct ph__link *link = &network->links[route->links[i]];
-        route->places[i] = (uint32_t)link->num_routes;
+        struct ph__link *link = &network->links[links[i]];
+        network->route_places[route->first_link + i] = (uint32_t)link->num_routes;
         link->routes[link->num_routes++] = index;
     }
     return PH_OK;
 }
 
-static void count_flows(struct ph__network *network, const struct ph__route *route, bool is_more)
+static void touch(struct ph__network *network, const struct ph__route *route)
 {
+    const uint32_t *links = ph__route_links(network, route);
     for (size_t i = 0; i < route->num_links; i++) {
-        struct ph__link *link = &network->links[route->links[i]];
-        link->num_flows += is_more ? 1 : (size_t)-1;
+        struct ph__link *link = &network->links[links[i]];
         if (!link->is_touched)
-            network->touched[network->num_touched++] = route->links[i];
+            network->touched[network->num_touched++] = links[i];
         link->is_touched = true;
     }
+}
+
+/* Counts a flow more, or one less, on a route and its links. */
+static void count_flow(struct ph__network *network, struct ph__route *route, int change)
+{
+    const uint32_t *links = ph__route_links(network, route);
+    route->num_flows += (uint32_t)change;
+    for (size_t i = 0; i < route->num_links; i++)
+        network->links[links[i]].num_flows += (size_t)change;
+    touch(network, route);
 }
 
 /* Adds a flow to its route: it ends when that has served `goal`. */
 static ph_status join_route(struct ph__network *network, uint32_t flow, double goal)
 {
     const uint32_t index = network->flows[flow].route;
-    struct ph__route *route = &network->routes[index];
-    PH_TRY(ph__heap_reserve(&route->flows, route->flows.count + 1));
-    if (route->flows.count == 0)
+    struct ph__heap *flows = &network->services[index].flows;
+    PH_TRY(ph__heap_reserve(flows, flows->count + 1));
+    if (flows->count == 0)
         PH_TRY(join_links(network, index));
-    ph__heap_put(&route->flows, &network->flow_keys, flow, goal);
-    count_flows(network, route, true);
+    ph__heap_put(flows, &network->flow_keys, flow, goal);
+    count_flow(network, &network->routes[index], 1);
     ph__route_place(network, index);
     return PH_OK;
 }
@@ -186,18 +206,20 @@ static ph_status join_route(struct ph__network *network, uint32_t flow, double g
 static void leave_route(struct ph__network *network, uint32_t flow)
 {
     const uint32_t index = network->flows[flow].route;
-    struct ph__route *route = &network->routes[index];
-    ph__heap_take(&route->flows, &network->flow_keys, flow);
-    if (route->flows.count == 0)
-        leave_links(network, route);
-    count_flows(network, route, false);
+    struct ph__heap *flows = &network->services[index].flows;
+    ph__heap_take(flows, &network->flow_keys, flow);
+    if (flows->count == 0)
+        leave_links(network, &network->routes[index]);
+    count_flow(network, &network->routes[index], -1);
     ph__route_place(network, index);
 }
 
 /* ---- events ---- */
 
-static void demand(struct ph__network *network, double due_ns)
+/* Demands new rates in time for a flow of that duration, which has begun or ended. */
+static void demand(struct ph__network *network, double at_ns, double duration_ns)
 {
+    const double due_ns = at_ns + network->slack * (duration_ns + network->besides_ns);
     if (due_ns < network->due_ns)
         network->due_ns = due_ns;
 }
@@ -211,9 +233,10 @@ static bool takes_time(const struct ph__network *network, uint32_t flow)
 static double expected_ns(const struct ph__network *network, const struct ph__flow *flow)
 {
     const struct ph__route *route = &network->routes[flow->route];
+    const uint32_t *links = ph__route_links(network, route);
     double longest = 0;
     for (size_t i = 0; i < route->num_links; i++) {
-        const struct ph__link *link = &network->links[route->links[i]];
+        const struct ph__link *link = &network->links[links[i]];
         longest = fmax(longest, flow->bytes * (double)link->num_flows / link->capacity);
     }
     return longest;
@@ -229,27 +252,27 @@ static ph_status end_flow(struct ph__network *network, uint32_t flow, double at_
 /* Counts from 0 what a route serves, when it gets its first flow. */
 static ph_status open_route(struct ph__network *network, uint32_t index, double at_ns)
 {
-    struct ph__route *route = &network->routes[index];
     PH_TRY(ph__network_note_rate(network, index, at_ns));
-    route->rate = route->served = 0;
-    route->since_ns = at_ns;
+    network->routes[index].rate = 0;
+    network->services[index].served = 0;
+    network->services[index].since_ns = at_ns;
     return PH_OK;
 }
 
 static ph_status begin(struct ph__network *network, uint32_t index, double at_ns)
 {
     const struct ph__flow *flow = &network->flows[index];
-    const struct ph__route *route = &network->routes[flow->route];
+    const struct ph__service *service = &network->services[flow->route];
     const struct ph__event event = {
         .kind = PH_EVENT_BEGIN, .subject = index, .at_ns = at_ns, .due_ns = network->due_ns};
     ph__heap_take(&network->coming, &network->flow_keys, index);
-    if (route->flows.count == 0)
+    if (service->flows.count == 0)
         PH_TRY(open_route(network, flow->route, at_ns));
     PH_TRY(ph__network_note(network, &event));
-    return takes_time(network, index)
-               ? join_route(
-                     network, index, route->served + route->rate * (at_ns - route->since_ns) + flow->bytes)
-               : end_flow(network, index, at_ns);
+    if (!takes_time(network, index))
+        return end_flow(network, index, at_ns);
+    const double rate = network->routes[flow->route].rate;
+    return join_route(network, index, service->served + rate * (at_ns - service->since_ns) + flow->bytes);
 }
 
 /* Begins all flows that come at this time, before any of them demands new rates: their order is chance. */
@@ -261,7 +284,7 @@ static ph_status begin_all(struct ph__network *network, double at_ns)
     for (size_t i = first; i < network->num_events; i++) {
         const struct ph__event *event = &network->events[i];
         if (event->kind == PH_EVENT_BEGIN && takes_time(network, event->subject))
-            demand(network, at_ns + network->slack * expected_ns(network, &network->flows[event->subject]));
+            demand(network, at_ns, expected_ns(network, &network->flows[event->subject]));
     }
     return PH_OK;
 }
@@ -269,10 +292,10 @@ static ph_status begin_all(struct ph__network *network, double at_ns)
 /* Ends the first flow of the route that has the first end. */
 static ph_status end_first(struct ph__network *network, double at_ns)
 {
-    const uint32_t index = network->routes[network->running.items[0]].flows.items[0];
+    const uint32_t index = network->services[network->running.items[0]].flows.items[0];
     PH_TRY(end_flow(network, index, at_ns));
     leave_route(network, index);
-    demand(network, at_ns + network->slack * (at_ns - network->flows[index].begin_ns));
+    demand(network, at_ns, at_ns - network->flows[index].begin_ns);
     return PH_OK;
 }
 
@@ -315,10 +338,10 @@ static ph_status step(struct ph__network *network)
 
 static void undo_rate(struct ph__network *network, const struct ph__event *event)
 {
-    struct ph__route *route = &network->routes[event->subject];
-    route->rate = event->rate;
-    route->served = event->served;
-    route->since_ns = event->since_ns;
+    struct ph__service *service = &network->services[event->subject];
+    network->routes[event->subject].rate = event->rate;
+    service->served = event->served;
+    service->since_ns = event->since_ns;
     ph__route_place(network, event->subject);
 }
 
@@ -356,15 +379,8 @@ static void touch_again(struct ph__network *network)
         const struct ph__event *event = &network->events[i];
         if (event->kind == PH_EVENT_SHARED)
             break;
-        if (event->kind == PH_EVENT_RATE)
-            continue;
-        const struct ph__route *route = &network->routes[network->flows[event->subject].route];
-        for (size_t k = 0; k < route->num_links; k++) {
-            struct ph__link *link = &network->links[route->links[k]];
-            if (!link->is_touched)
-                network->touched[network->num_touched++] = route->links[k];
-            link->is_touched = true;
-        }
+        if (event->kind != PH_EVENT_RATE)
+            touch(network, &network->routes[network->flows[event->subject].route]);
     }
 }
 

@@ -32,6 +32,9 @@ struct ph__network_options {
      * could gain or lose about this share of its duration: 0.01 costs little accuracy and saves most of the
      * time where many flows begin and end one after the other. */
     double slack;
+    /* Added to each duration that the slack is a share of: what a flow takes besides, such as latency. Else
+     * very short flows would demand new rates at each event. */
+    double besides_ns;
 };
 
 /* PH_ERROR_MEMORY. */

@@ -18,15 +18,21 @@ struct ph__link {
     size_t num_open, num_settled;
 };
 
+/* The part of a route that is read again and again while rates are calculated: half a cache line. */
 struct ph__route {
-    uint32_t *links, *places; /* (num_links) places: in the lists of the links, while it has flows */
-    size_t num_links;
-    double rate;           /* of each flow; 0: it has not been calculated since the first flow has begun */
+    uint32_t first_link; /* into route_links */
+    uint32_t num_flows;
+    uint16_t num_links;
+    bool is_found, is_settled; /* while rates are calculated */
+    double rate;      /* of each flow; 0: it has not been calculated since the first flow has begun */
+    double next_rate; /* while rates are calculated */
+};
+
+/* A route's flows, which end in the order of the value of `served` that they wait for. */
+struct ph__service {
     double served;         /* bytes that each flow has been served by since_ns, from some time on */
     double since_ns;       /* when the rate began to hold */
     struct ph__heap flows; /* by the value of `served` at which they end */
-    bool is_found, is_settled;
-    double next_rate; /* while rates are calculated */
 };
 
 struct ph__flow {
@@ -46,11 +52,15 @@ struct ph__event {
 };
 
 struct ph__network {
-    double slack;
+    double slack, besides_ns;
     struct ph__link *links;
     size_t num_links;
-    struct ph__route *routes;
-    size_t num_routes, routes_capacity;
+    struct ph__route *routes;     /* (num_routes) */
+    struct ph__service *services; /* (num_routes) */
+    size_t num_routes, routes_capacity, services_capacity;
+    /* The links of all routes; and the place of each in its link's list, while the route has flows. */
+    uint32_t *route_links, *route_places;
+    size_t num_route_links, route_links_capacity, route_places_capacity;
     struct ph__flow *flows;
     size_t num_flows, flows_capacity;
     uint32_t *free_flows; /* (num_free) numbers that may be used again */
@@ -76,6 +86,13 @@ struct ph__network {
     uint32_t *found_links, *settled_links, *found_routes; /* lists, as long as all there are */
     size_t found_routes_capacity;
 };
+
+/* Returns a route's links. */
+static inline const uint32_t *ph__route_links(
+    const struct ph__network *network, const struct ph__route *route)
+{
+    return network->route_links + route->first_link;
+}
 
 /* Adds to the journal, and so sets the time. PH_ERROR_MEMORY. */
 ph_status ph__network_note(struct ph__network *network, const struct ph__event *event);

@@ -14,7 +14,7 @@
 #include "train/config/job_config.h"
 #include "train/ranks/ranks.h"
 
-#define SLACK .01 /* of the network: more accuracy costs more time than it is worth */
+#define SLACK .03 /* of the network: see docs/SIMULATOR.md for what less would cost and bring */
 
 struct request {
     const char *config, *topology, *profile, *folder;
