@@ -95,10 +95,12 @@ static void carry_kept(const struct ph_workspace *workspace, const struct ph__me
 
 static void free_memory(struct ph_workspace *workspace)
 {
-    if (workspace->numbers == workspace->memory)
+    if (workspace->numbers == workspace->memory) {
         ph__memory_free(workspace->memory, workspace->memory_bytes);
-    else
+    } else {
+        ph__numbers_free(workspace->numbers, workspace->memory_bytes);
         ph__memory_free_sparse(workspace->memory, workspace->memory_bytes);
+    }
 }
 
 /* Gives the workspace this plan and memory; all values but those carried over are lost. */

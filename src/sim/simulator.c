@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory/absent.h"
 #include "base/memory/memory.h"
 #include "sim/world.h"
 
@@ -10,8 +11,9 @@ struct ph__simulation {
     struct ph__simulator simulator; /* first, for simulation_of */
     struct ph_backend backend;
     struct ph_backend serial, idle; /* run what is calculated; run messages without their arithmetic */
-    const struct ph_backend *measuring;
-    struct ph__op_times *times;
+    struct ph__simulation_options options;
+    struct ph__memory_pretence memory;
+    uint64_t first_bytes, first_heap_bytes; /* of the process, before there were ranks */
 };
 
 /* ---- time ---- */
@@ -29,7 +31,9 @@ static ph_status pass_time(struct ph__simulation *simulation, const struct ph__c
 {
     double ns;
     ph__world_step_out(true);
-    const ph_status status = ph__op_times_find(simulation->times, call, settle, &ns);
+    ph__comm_set_counting(ph__world_comm(), false);
+    const ph_status status = ph__op_times_find(simulation->options.times, call, settle, &ns);
+    ph__comm_set_counting(ph__world_comm(), true);
     ph__world_step_out(false);
     if (status == PH_OK)
         ph__world_compute(ns);
@@ -112,7 +116,7 @@ static ph_status find_sum(struct ph__simulation *simulation, struct sum *sum, do
         .amount = (double)count};
     char name[64];
     snprintf(name, sizeof name, "%s %s", ph__wire_name(sum->wire), names[sum->work]);
-    return ph__op_times_find_work(simulation->times, name, &work, ns_out);
+    return ph__op_times_find_work(simulation->options.times, name, &work, ns_out);
 }
 
 /* Takes the time of a sum, unless a node that starts one is being measured. An error, lack of memory, is
@@ -121,7 +125,7 @@ static void sum_numbers(
     void *context, enum ph__wire_work work, enum ph_wire_format wire, size_t rows, size_t columns)
 {
     struct ph__simulation *simulation = context;
-    struct sum sum = {simulation->measuring->kernels, work, wire, rows, columns, NULL, NULL};
+    struct sum sum = {simulation->options.measuring->kernels, work, wire, rows, columns, NULL, NULL};
     double ns = 0;
     if (rows * columns == 0 || ph__world_is_out())
         return;
@@ -145,33 +149,48 @@ ph_status ph__simulation_work(void *context, const struct ph__timed_work *timed)
     double ns;
     PH_TRY(timed->run(timed->context));
     ph__world_step_out(true);
-    const ph_status status = ph__op_times_find_work(simulation->times, timed->name, &work, &ns);
+    const ph_status status = ph__op_times_find_work(simulation->options.times, timed->name, &work, &ns);
     ph__world_step_out(false);
     if (status == PH_OK)
         ph__world_compute(ns);
     return status;
 }
 
+/* ---- memory ---- */
+
+static uint64_t used_bytes(void *context)
+{
+    const struct ph__simulation *simulation = context;
+    const struct ph__simulation_options *options = &simulation->options;
+    const uint64_t heap = ph__memory_heap_bytes() - simulation->first_heap_bytes;
+    const uint64_t shared = options->shared_bytes(options->shared_context);
+    const uint64_t own = heap > shared ? (heap - shared) / options->world_size : 0;
+    return simulation->first_bytes + ph__absent_live_bytes() + shared + own;
+}
+
 void ph__simulation_join(struct ph__simulation *simulation)
 {
     const struct ph__comm_simulation sums = {simulation, sum_numbers};
     ph__comm_simulate(ph__world_comm(), &sums);
+    ph__memory_pretend(&simulation->memory);
 }
 
 /* ---- creating ---- */
 
 ph_status ph__simulation_create(
-    const struct ph_backend *measuring, struct ph__op_times *times, struct ph__simulation **simulation_out)
+    const struct ph__simulation_options *options, struct ph__simulation **simulation_out)
 {
     struct ph__simulation *simulation = calloc(1, sizeof *simulation);
     if (simulation == NULL)
         return ph__out_of_memory("a simulation");
     *simulation = (struct ph__simulation){.simulator = {run},
-        .backend = *measuring,
-        .serial = *measuring,
-        .idle = *measuring,
-        .measuring = measuring,
-        .times = times};
+        .backend = *options->measuring,
+        .serial = *options->measuring,
+        .idle = *options->measuring,
+        .options = *options,
+        .memory = {options->host_bytes, used_bytes, simulation},
+        .first_bytes = ph__memory_anonymous_bytes(),
+        .first_heap_bytes = ph__memory_heap_bytes()};
     simulation->backend.simulator = &simulation->simulator;
     simulation->serial.team = simulation->idle.team = NULL;
     ph_status status = ph__team_create(1, &simulation->serial.team);

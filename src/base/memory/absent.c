@@ -10,6 +10,7 @@
 #define LEAST_BYTES ((size_t)1 << 34)
 
 static _Thread_local struct ph__absent *used;
+static _Thread_local uint64_t live_bytes;
 
 ph_status ph__absent_init(struct ph__absent *absent)
 {
@@ -41,6 +42,11 @@ const struct ph__absent *ph__absent_used(void)
     return used;
 }
 
+uint64_t ph__absent_live_bytes(void)
+{
+    return live_bytes;
+}
+
 bool ph__memory_is_absent(const void *pointer)
 {
     const unsigned char *address = pointer;
@@ -56,13 +62,16 @@ ph_status ph__numbers_alloc(size_t size, const char *what, void **pointer_out)
         return ph__out_of_memory("cannot allocate %zu simulated bytes for %s", size, what);
     *pointer_out = used->next;
     used->next += bytes;
+    live_bytes += size;
     return PH_OK;
 }
 
 /* Addresses are not given away again: there are enough of them. */
 void ph__numbers_free(void *pointer, size_t size)
 {
-    if (!ph__memory_is_absent(pointer))
+    if (ph__memory_is_absent(pointer))
+        live_bytes -= size;
+    else
         ph__memory_free(pointer, size);
 }
 

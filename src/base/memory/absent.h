@@ -24,6 +24,9 @@ void ph__absent_fini(struct ph__absent *absent);
 void ph__absent_use(struct ph__absent *absent);
 const struct ph__absent *ph__absent_used(void);
 
+/* Returns the bytes of numbers that the calling thread has allocated, and not freed, in absent memory. */
+uint64_t ph__absent_live_bytes(void);
+
 /* Returns true when the calling thread's absent memory has the address. */
 bool ph__memory_is_absent(const void *pointer);
 

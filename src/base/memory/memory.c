@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -194,21 +195,26 @@ static bool read_kilobytes(const char *path, const char *name, uint64_t *bytes_o
     return is_found;
 }
 
-/* Memory of the machine that the calling thread pretends to be on; 0: the real one. */
-static _Thread_local uint64_t pretended_bytes;
+static _Thread_local const struct ph__memory_pretence *pretence;
 
-void ph__memory_pretend(uint64_t machine_bytes)
+void ph__memory_pretend(const struct ph__memory_pretence *new_pretence)
 {
-    pretended_bytes = machine_bytes;
+    pretence = new_pretence;
+}
+
+static bool pretend_machine(uint64_t *bytes_out)
+{
+    if (pretence == NULL || pretence->machine_bytes == 0)
+        return false;
+    *bytes_out = pretence->machine_bytes;
+    return true;
 }
 
 ph_status ph__memory_available_bytes(uint64_t *bytes_out)
 {
     uint64_t machine = UINT64_MAX, group = UINT64_MAX;
-    if (pretended_bytes > 0) {
-        *bytes_out = pretended_bytes;
+    if (pretend_machine(bytes_out))
         return PH_OK;
-    }
     bool has_machine = read_kilobytes("/proc/meminfo", "MemAvailable", &machine);
     bool has_group = ph__cgroup_memory_remaining("", &group);
     if (!has_machine && !has_group)
@@ -222,10 +228,8 @@ ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out)
 {
     char path[PATH_MAX];
     uint64_t machine = UINT64_MAX, group = UINT64_MAX;
-    if (pretended_bytes > 0) {
-        *bytes_out = pretended_bytes;
+    if (pretend_machine(bytes_out))
         return PH_OK;
-    }
     snprintf(path, sizeof path, "%s/proc/meminfo", root);
     bool has_machine = read_kilobytes(path, "MemTotal", &machine);
     bool has_group = ph__cgroup_memory_limit(root, &group);
@@ -239,13 +243,23 @@ ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out)
 uint64_t ph__memory_peak_rss_bytes(void)
 {
     uint64_t bytes = 0;
+    if (pretence != NULL)
+        return pretence->used_bytes(pretence->context);
     return read_kilobytes("/proc/self/status", "VmHWM", &bytes) ? bytes : 0;
 }
 
 uint64_t ph__memory_anonymous_bytes(void)
 {
     uint64_t bytes = 0;
+    if (pretence != NULL)
+        return pretence->used_bytes(pretence->context);
     return read_kilobytes("/proc/self/status", "RssAnon", &bytes) ? bytes : 0;
+}
+
+uint64_t ph__memory_heap_bytes(void)
+{
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
 }
 
 void ph__memory_reset_peak_rss(void)

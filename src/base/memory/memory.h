@@ -42,12 +42,18 @@ ph_status ph__memory_available_bytes(uint64_t *bytes_out);
 /* Gives the bytes that this machine lets the process have, used or not: the least of MemTotal and the
  * cgroups' limits. `root` as below. */
 ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out);
-/* Makes the two functions above give these bytes to the calling thread, which simulates another machine. 0:
- * they give the real ones. */
-void ph__memory_pretend(uint64_t machine_bytes);
 uint64_t ph__memory_peak_rss_bytes(void);  /* VmHWM */
 uint64_t ph__memory_anonymous_bytes(void); /* RssAnon now */
-void ph__memory_reset_peak_rss(void);      /* to current use, where the system allows it */
+/* A machine that the calling thread simulates: the first two functions above give its bytes to the thread,
+ * the other two what it counts as used now. */
+struct ph__memory_pretence {
+    uint64_t machine_bytes; /* 0: the real machine's figures */
+    uint64_t (*used_bytes)(void *context);
+    void *context;
+};
+void ph__memory_pretend(const struct ph__memory_pretence *pretence); /* borrowed; NULL: no longer */
+uint64_t ph__memory_heap_bytes(void); /* of all threads: allocated by malloc, and not freed */
+void ph__memory_reset_peak_rss(void); /* to current use, where the system allows it */
 
 /* ---- control groups (cgroup.c) ---- */
 

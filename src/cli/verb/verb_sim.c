@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/memory/absent.h"
-#include "base/memory/memory.h"
 #include "base/text/number.h"
 #include "base/thread/clock.h"
 #include "cli/arguments.h"
@@ -76,7 +75,6 @@ static ph_status train(struct ph_comm *comm, void *context)
     struct ph_train_summary summary;
     struct ph__train_job job = ph__config_job(&simulating->config);
     ph__absent_use(&simulating->absent);
-    ph__memory_pretend(simulating->fabric.host_bytes);
     ph__simulation_join(simulating->simulation);
     job.backend = ph__simulation_backend(simulating->simulation);
     job.encoder = simulating->encoder;
@@ -106,6 +104,22 @@ static ph_status check_world(struct simulating *simulating, struct request *requ
     return PH_OK;
 }
 
+static uint64_t row_bytes(const void *batches)
+{
+    return ph__shared_batches_row_bytes(batches);
+}
+
+static ph_status create_simulation(struct simulating *simulating, size_t world_size)
+{
+    const struct ph__simulation_options options = {.measuring = simulating->measuring,
+        .times = simulating->times,
+        .world_size = world_size,
+        .host_bytes = simulating->fabric.host_bytes,
+        .shared_bytes = row_bytes,
+        .shared_context = simulating->batches};
+    return ph__simulation_create(&options, &simulating->simulation);
+}
+
 static ph_status prepare(struct simulating *simulating, struct request *request)
 {
     struct ph_config *config = &simulating->config;
@@ -120,9 +134,8 @@ static ph_status prepare(struct simulating *simulating, struct request *request)
     PH_TRY(ph_backend_create(&options, &simulating->measuring));
     const struct ph__op_times_options times = {request->profile, simulating->measuring, true};
     PH_TRY(ph__op_times_open(&times, &simulating->times));
-    PH_TRY(ph__simulation_create(simulating->measuring, simulating->times, &simulating->simulation));
     PH_TRY(ph__absent_init(&simulating->absent));
-    return PH_OK;
+    return create_simulation(simulating, request->world_size);
 }
 
 static ph_status simulate(struct simulating *simulating, struct request *request)

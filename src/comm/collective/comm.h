@@ -162,6 +162,9 @@ struct ph__comm_simulation { /* zero-initialised: sums are calculated */
 };
 void ph__comm_simulate(struct ph_comm *comm, const struct ph__comm_simulation *simulation);
 
+/* Lets operations be counted, or not: those of an operator that is only being measured are not. */
+void ph__comm_set_counting(struct ph_comm *comm, bool is_counting);
+
 /* Counts of what this rank has sent and waited for since the communicator was created, for reports. */
 struct ph__comm_counters {
     const uint64_t *sent_bytes;    /* by rank: payload; 0 for this rank */

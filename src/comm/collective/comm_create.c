@@ -137,6 +137,11 @@ void ph__comm_simulate(struct ph_comm *comm, const struct ph__comm_simulation *s
     comm->simulation = *simulation;
 }
 
+void ph__comm_set_counting(struct ph_comm *comm, bool is_counting)
+{
+    comm->is_uncounted = !is_counting;
+}
+
 void ph__comm_set_cut(struct ph_comm *comm, size_t bytes)
 {
     comm->cut_bytes = bytes;

@@ -124,6 +124,7 @@ struct ph_comm {
     struct ph__comm_failure failure;
     struct ph__comm_profile *profile;     /* counts now; NULL: none does */
     uint64_t *sent_bytes, *sent_messages; /* by rank */
+    bool is_uncounted;                    /* neither these nor the profile count what begins */
     uint64_t waited_ns;
     char description[192];
 };

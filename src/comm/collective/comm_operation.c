@@ -207,8 +207,8 @@ ph_status ph__operation_send(
                 transport->context, rank, tag_of(operation), part, size, &request->request, error))
             return fail_between(comm, operation, rank, error);
         ph__comm_profile_message(operation, rank, true, size);
-        comm->sent_bytes[rank] += size;
-        comm->sent_messages[rank]++;
+        comm->sent_bytes[rank] += comm->is_uncounted ? 0 : size;
+        comm->sent_messages[rank] += !comm->is_uncounted;
     }
     return PH_OK;
 }

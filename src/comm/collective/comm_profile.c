@@ -99,8 +99,8 @@ static ph_status find_topic(
 ph_status ph__comm_profile_take(struct ph_comm *comm, struct ph__operation *operation)
 {
     uint32_t topic = 0;
-    operation->profile = comm->profile;
-    if (comm->profile == NULL)
+    operation->profile = comm->is_uncounted ? NULL : comm->profile;
+    if (operation->profile == NULL)
         return PH_OK;
     PH_TRY(find_topic(comm->profile, operation->what, operation->flight.topic, &topic));
     operation->flight = (struct ph__comm_flight){.topic = topic, .started_ns = ph__clock_ns()};

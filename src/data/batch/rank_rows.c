@@ -346,7 +346,22 @@ ph_status ph__rank_rows_next(struct ph__rank_rows *rows, struct ph__rank_batch *
     return PH_OK;
 }
 
-/* ---- position and bad rows ---- */
+/* ---- position, memory and bad rows ---- */
+
+static uint64_t window_bytes(const struct ph__window *window)
+{
+    return window->rows.words_capacity * sizeof *window->rows.words +
+           window->rows.starts_capacity * sizeof *window->rows.starts +
+           window->order_capacity * sizeof *window->order;
+}
+
+uint64_t ph__rank_rows_bytes(const struct ph__rank_rows *rows)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < rows->lanes.num_lanes; i++)
+        bytes += window_bytes(&rows->lanes.lanes[i].window);
+    return bytes + window_bytes(&rows->window);
+}
 
 void ph__rank_rows_tell(const struct ph__rank_rows *rows, struct ph_position *position_out)
 {

@@ -87,6 +87,9 @@ void ph__rank_rows_close(struct ph__rank_rows *rows);
  * pass has no row. */
 ph_status ph__rank_rows_next(struct ph__rank_rows *rows, struct ph__rank_batch *batch_out);
 
+/* Returns the bytes of the rows that are held to draw from. */
+uint64_t ph__rank_rows_bytes(const struct ph__rank_rows *rows);
+
 void ph__rank_rows_tell(const struct ph__rank_rows *rows, struct ph_position *position_out);
 
 /* Return the number of rows left out so far, and the first of them as text, "": none (source.h). */

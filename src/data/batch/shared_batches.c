@@ -72,6 +72,14 @@ void ph__shared_batches_destroy(struct ph__shared_batches *shared)
     free(shared);
 }
 
+uint64_t ph__shared_batches_row_bytes(const struct ph__shared_batches *shared)
+{
+    uint64_t bytes = 0;
+    for (const struct ph__shared_pass *pass = shared->passes; pass != NULL; pass = pass->next)
+        bytes += ph__rank_rows_bytes(&pass->rows);
+    return bytes;
+}
+
 /* ---- passes ---- */
 
 /* Returns true when a rank that asks for this pass now would get the batches of that one. */
