@@ -24,7 +24,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("xxHash", r"xxh\w*\.h", r"src/base/sum/checksum\.c"),
     ("hwloc", r"hwloc(/.*|\.h)", r"src/hub/layout/placement_hwloc\.c"),
     ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),
-    ("MPI", r"mpi\w*\.h", r"src/comm/wire/\w*mpi\w*\.c|tests/mpi/pmpi_traffic\.c|bench/peers/openmpi_allreduce\.c"),
+    ("MPI", r"mpi\w*\.h", r"src/comm/wire/\w*mpi\w*\.c|tests/mpi/pmpi_traffic\.c|bench/peers/(openmpi_allreduce|schedule_player)\.c"),
     ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/link/\w*ucx\w*\.c"),
     ("libmicrohttpd", r"microhttpd\.h", r"src/net/server/http_server\.c"),
     ("nghttp2", r"nghttp2/nghttp2\.h", r"src/net/server/grpc_\w+\.[ch]|tests/unit/net/server/grpc_client\.h|bench/serve/bench_server/load_wire\.c"),
@@ -101,7 +101,7 @@ def crowd_problems(root):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     problems = []
-    door = {}  # library, and src or bench, since a peer is a program of its own: the file that includes it
+    door = {}  # library, and src, bench or a peer, which is a program of its own: the file that includes it
     for path, relative in sources(root):
         room = room_of(relative)
         if room is not None and room not in ALLOWED:
@@ -127,7 +127,8 @@ def main():
                 if not re.fullmatch(allowed, str(relative)):
                     problems.append(f"{where}: {library} is wrapped: <{name}> is not for this file")
                 elif library not in WRAPPED_BY_SEVERAL:
-                    first = door.setdefault((library, relative.parts[0]), relative)
+                    program = relative if "peers" in relative.parts else relative.parts[0]
+                    first = door.setdefault((library, program), relative)
                     if first != relative:
                         problems.append(f"{where}: {library} is already wrapped by {first}")
     problems += circle_problems(root)

@@ -1,0 +1,116 @@
+/* An MPI program that runs schedules of messages (../schedules.h), under Open MPI, MPICH, or SimGrid's SMPI:
+ *
+ *   schedule_player RACK MICROSECONDS ROUNDS ALGORITHM:ORDER:BYTES...
+ *
+ * Rank 0 prints a line for each round of each: its seconds from the common start to the last rank's end. All
+ * ranks sleep until the start, which lies MICROSECONDS after they have met: the ranks of a real run share a
+ * machine, and its clock. One buffer serves all messages; nothing is added up. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../schedules.h"
+
+#ifndef SMPI_SHARED_MALLOC /* memory that SMPI's ranks share, and does not copy */
+#define SMPI_SHARED_MALLOC(size) malloc(size)
+#define SMPI_SHARED_FREE(data) free(data)
+#endif
+
+struct player {
+    struct schedule schedule;
+    uint32_t place;
+    char *buffer;
+    struct schedule_message *messages;
+    MPI_Request *requests;
+};
+
+static void *allocate(size_t size)
+{
+    void *data = malloc(size);
+    if (data == NULL)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    return data;
+}
+
+static void play(const struct player *player)
+{
+    for (size_t step = 0; step < schedule_num_steps(&player->schedule); step++) {
+        const size_t count = schedule_step(&player->schedule, player->place, step, player->messages);
+        for (size_t i = 0; i < count; i++) {
+            const struct schedule_message *message = &player->messages[i];
+            char *data =
+                player->buffer + (message->is_receive ? player->schedule.bytes : 0) + message->offset;
+            if (message->is_receive)
+                MPI_Irecv(data, (int)message->bytes, MPI_BYTE, (int)message->peer, 0, MPI_COMM_WORLD,
+                    &player->requests[i]);
+            else
+                MPI_Isend(data, (int)message->bytes, MPI_BYTE, (int)message->peer, 0, MPI_COMM_WORLD,
+                    &player->requests[i]);
+        }
+        MPI_Waitall((int)count, player->requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* Returns the start, which is the same for all ranks, when it has come. */
+static double start_together(double after_s)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime() + after_s;
+    MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    const double rest = start - MPI_Wtime();
+    const struct timespec nap = {(time_t)rest, (long)((rest - (double)(time_t)rest) * 1e9)};
+    if (rest > 0)
+        nanosleep(&nap, NULL);
+    return start;
+}
+
+static void play_rounds(const struct player *player, double after_s, int rounds)
+{
+    for (int round = 0; round < rounds; round++) {
+        const double start = start_together(after_s);
+        play(player);
+        double last = 0, took = MPI_Wtime() - start;
+        MPI_Reduce(&took, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        int rank;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        if (rank == 0)
+            printf("%.9f\n", last);
+        fflush(stdout);
+    }
+}
+
+static void play_case(char *words, uint32_t rack, double after_s, int rounds)
+{
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const enum schedule_kind kind = schedule_find(strtok(words, ":"));
+    const enum schedule_order by = schedule_order_find(strtok(NULL, ":"));
+    const size_t bytes = strtoull(strtok(NULL, ":"), NULL, 10);
+    uint32_t *order = allocate((size_t)ranks * sizeof *order);
+    struct player player = {.schedule = {kind, (uint32_t)ranks, bytes, order}};
+    const size_t most = schedule_most_messages(&player.schedule);
+    schedule_fill_order(by, (uint32_t)ranks, rack, order);
+    while (order[player.place] != (uint32_t)rank)
+        player.place++;
+    player.messages = allocate(most * sizeof *player.messages);
+    player.requests = allocate(most * sizeof *player.requests);
+    player.buffer = SMPI_SHARED_MALLOC(2 * bytes + 1);
+    memset(player.buffer, 1, 2 * bytes + 1);
+    play_rounds(&player, after_s, rounds);
+    SMPI_SHARED_FREE(player.buffer);
+    free(player.messages);
+    free(player.requests);
+    free(order);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    for (int i = 4; i < argc; i++)
+        play_case(argv[i], (uint32_t)atoi(argv[1]), atof(argv[2]) * 1e-6, atoi(argv[3]));
+    MPI_Finalize();
+    return 0;
+}
