@@ -2,7 +2,7 @@
  *
  *   schedule_player RACK MICROSECONDS ROUNDS ALGORITHM:ORDER:BYTES...
  *
- * Rank 0 prints a line for each round of each: its seconds from the common start to the last rank's end. All
+ * Rank 0 prints a line for each of each round: its seconds from the common start to the last rank's end. All
  * ranks sleep until the start, which lies MICROSECONDS after they have met: the ranks of a real run share a
  * machine, and its clock. One buffer serves all messages; nothing is added up. */
 #include <mpi.h>
@@ -20,7 +20,7 @@
 
 struct player {
     struct schedule schedule;
-    uint32_t place;
+    uint32_t *order, place;
     char *buffer;
     struct schedule_message *messages;
     MPI_Request *requests;
@@ -66,22 +66,21 @@ static double start_together(double after_s)
     return start;
 }
 
-static void play_rounds(const struct player *player, double after_s, int rounds)
+/* Plays a schedule once; rank 0 prints its time. */
+static void play_timed(const struct player *player, double after_s)
 {
-    for (int round = 0; round < rounds; round++) {
-        const double start = start_together(after_s);
-        play(player);
-        double last = 0, took = MPI_Wtime() - start;
-        MPI_Reduce(&took, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-        int rank;
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        if (rank == 0)
-            printf("%.9f\n", last);
-        fflush(stdout);
-    }
+    const double start = start_together(after_s);
+    play(player);
+    double last = 0, took = MPI_Wtime() - start;
+    MPI_Reduce(&took, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        printf("%.9f\n", last);
+    fflush(stdout);
 }
 
-static void play_case(char *words, uint32_t rack, double after_s, int rounds)
+static struct player create(char *words, uint32_t rack)
 {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -95,22 +94,34 @@ static void play_case(char *words, uint32_t rack, double after_s, int rounds)
     schedule_fill_order(by, (uint32_t)ranks, rack, order);
     while (order[player.place] != (uint32_t)rank)
         player.place++;
+    player.order = order;
     player.messages = allocate(most * sizeof *player.messages);
     player.requests = allocate(most * sizeof *player.requests);
     player.buffer = SMPI_SHARED_MALLOC(2 * bytes + 1);
     memset(player.buffer, 1, 2 * bytes + 1);
-    play_rounds(&player, after_s, rounds);
-    SMPI_SHARED_FREE(player.buffer);
-    free(player.messages);
-    free(player.requests);
-    free(order);
+    return player;
+}
+
+static void destroy(const struct player *player)
+{
+    SMPI_SHARED_FREE(player->buffer);
+    free(player->messages);
+    free(player->requests);
+    free(player->order);
 }
 
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    for (int i = 4; i < argc; i++)
-        play_case(argv[i], (uint32_t)atoi(argv[1]), atof(argv[2]) * 1e-6, atoi(argv[3]));
+    const int num_players = argc - 4, rounds = atoi(argv[3]);
+    struct player *players = allocate((size_t)argc * sizeof *players);
+    for (int i = 0; i < num_players; i++)
+        players[i] = create(argv[4 + i], (uint32_t)atoi(argv[1]));
+    for (int i = 0; i < rounds * num_players; i++)
+        play_timed(&players[i % num_players], atof(argv[2]) * 1e-6);
+    for (int i = 0; i < num_players; i++)
+        destroy(&players[i]);
+    free(players);
     MPI_Finalize();
     return 0;
 }
