@@ -47,10 +47,11 @@ bool smpi_simulate(struct peer *smpi, const struct ph__fabric *fabric, const cha
 {
     const struct ph__fabric_messages *messages = &fabric->messages;
     if (!peer_accepts(smpi,
-            "case %s platform=%s ranks=%u ranks_per_host=%zu bytes=%zu send_us=%.17g receive_us=%.17g "
-            "eager=%lld",
-            schedule_names[schedule->kind], platform, schedule->num_ranks, fabric->ranks_per_host,
-            schedule->bytes, messages->send_us, messages->receive_us, (long long)messages->eager_bytes))
+            "case %s platform=%s ranks=%u bytes=%zu send_us=%.17g receive_us=%.17g eager=%lld "
+            "ranks_per_host=%zu host_us=%.17g host_rate=%.17g",
+            schedule_names[schedule->kind], platform, schedule->num_ranks, schedule->bytes, messages->send_us,
+            messages->receive_us, (long long)messages->eager_bytes, fabric->ranks_per_host,
+            messages->host_latency_us, fabric->machine.host_bytes_per_s))
         return false;
     const char *answer = peer_ask(smpi, "run 1");
     char *end = NULL;

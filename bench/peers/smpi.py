@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The peer of the simulated network: SimGrid's SMPI, which runs the same schedules of messages on the same links.
 
-    case ALGORITHM platform=FILE ranks=N bytes=N send_us=X receive_us=X eager=BYTES [ranks_per_host=1]
+    case ALGORITHM platform=FILE ranks=N bytes=N send_us=X receive_us=X eager=BYTES ranks_per_host=N host_us=X host_rate=X
     run COUNT    simulated seconds of a schedule, from the common start to the last rank's end, COUNT times
     took COUNT   seconds of this machine's time that the latest simulation took, COUNT times
 
-A platform file has hosts h0, h1, ..., with ranks_per_host ranks each. It needs smpicc and smpirun (Debian: libsimgrid-dev).
+A platform file has hosts h0, h1, ..., with ranks_per_host ranks each, whose own messages take host_us
+microseconds and have host_rate bytes a second each. It needs smpicc and smpirun (Debian: libsimgrid-dev).
 
 SMPI's own model of TCP is switched off, so that both simulate the same network: no factors of bandwidth and latency by size,
 no share that depends on the round-trip time beyond SMPI's own (network/weight-S), no window (network/TCP-gamma), no
@@ -26,7 +27,7 @@ FIXED = [
     "--log=root.thresh:critical",
     *("--cfg=network/model:SMPI", "--cfg=network/weight-S:0", "--cfg=network/TCP-gamma:1e12", "--cfg=network/crosstraffic:0"),
     *("--cfg=smpi/simulate-computation:no", "--cfg=smpi/os:0:0:0", "--cfg=smpi/wtime:0", "--cfg=smpi/init:0"),
-    *("--cfg=smpi/host-speed:1f", "--cfg=smpi/bw-factor:0:1", "--cfg=surf/precision:1e-12"),
+    *("--cfg=smpi/host-speed:1f", "--cfg=smpi/bw-factor:0:1"),
 ]
 START_US = 1e6
 
@@ -44,7 +45,7 @@ def find_version(smpirun):
 class Schedule:
     def __init__(self, smpirun, player, algorithm, options):
         self.ranks = int(options["ranks"])
-        per_host = int(options.get("ranks_per_host", 1))
+        per_host = int(options["ranks_per_host"])
         self.folder = tempfile.TemporaryDirectory(prefix="phloem-peer-")
         hosts = pathlib.Path(self.folder.name) / "hosts"
         hosts.write_text("".join(f"h{rank // per_host}\n" for rank in range(self.ranks)), encoding="ascii")
@@ -53,6 +54,7 @@ class Schedule:
             *(f"--cfg=smpi/ois:0:{float(options['send_us']) * 1e-6}:0", f"--cfg=smpi/or:0:{float(options['receive_us']) * 1e-6}:0"),
             *(f"--cfg=smpi/send-is-detached-thresh:{eager}", f"--cfg=smpi/async-small-thresh:{eager}"),
             f"--cfg=smpi/lat-factor:0:1;{eager}:3",
+            *(f"--cfg=network/loopback-lat:{float(options['host_us']) * 1e-6}", f"--cfg=network/loopback-bw:{options['host_rate']}"),
         ]
         launch = [smpirun, "-np", str(self.ranks), "-platform", options["platform"], "-hostfile", str(hosts), "-no-privatize"]
         words = f"{algorithm}:grouped:{options['bytes']}"

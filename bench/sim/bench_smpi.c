@@ -1,7 +1,7 @@
 /* Simulated times of collectives beside those of SimGrid's SMPI, by the same schedules of messages on the
- * same links: 64 ranks, three AllReduces, AlltoAll and Bcast, four sizes, a star, racks and a fat tree.
- * Prints both times and the error of each, and their median and worst. Deterministic: no figure depends on
- * the machine.
+ * same links: 64 ranks, three AllReduces, AlltoAll and Bcast, four sizes, a star, hosts of 8 ranks, racks and
+ * a fat tree. Prints both times and the error of each, and their median and worst. Deterministic: no figure
+ * depends on the machine.
  *
  * Both get the same links, routes, overheads and threshold between eager and other messages. They differ so:
  *
@@ -29,6 +29,8 @@ struct network {
 
 static const struct network networks[] = {
     {"star", "version: 1\nkind: star\nhosts: 64\nhost: {gbits_per_s: 25, latency_us: 5}\n"},
+    {"hosts",
+        "version: 1\nkind: star\nhosts: 8\nranks_per_host: 8\nhost: {gbits_per_s: 25, latency_us: 5}\n"},
     {"racks", "version: 1\nkind: racks\nhosts: 64\nhost: {gbits_per_s: 25, latency_us: 5}\n"
               "rack: {hosts: 16, uplinks: 4, gbits_per_s: 25, latency_us: 1}\n"},
     {"fat_tree",
