@@ -446,6 +446,9 @@ ph_status ph__mail_step(struct ph__mail *mail, double until_ns, struct ph__mail_
     if (!has_ended)
         return PH_OK;
     const uint32_t index = mail->by_flow[end.flow];
+    if (index == NONE) /* it ended before: a flow began at that very time, so the network went back to it */
+        return PH_OK;
+    mail->by_flow[end.flow] = NONE;
     struct message *message = &mail->messages[index];
     message->has_left = true;
     if (!message->is_eager) /* the sender may reuse its data from now on; the receiver does not look yet */

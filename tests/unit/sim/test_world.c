@@ -18,6 +18,10 @@ static const char eight_hosts[] =
     "version: 1\nkind: racks\nhosts: 8\nhost: {gbits_per_s: 10, latency_us: 5}\n"
     "rack: {hosts: 4, uplinks: 2, gbits_per_s: 10, latency_us: 2}\n";
 
+static const char without_costs[] =
+    "version: 1\nkind: star\nhosts: 8\nhost: {gbits_per_s: 8, latency_us: 0}\n"
+    "messages: {send_us: 0, receive_us: 0}\n";
+
 static struct ph__fabric read_fabric(const char *text)
 {
     struct ph__fabric fabric;
@@ -169,6 +173,17 @@ static void collectives_run_over_it_with_the_same_times_each_time(void **state)
         assert_in_range((uint64_t)one.times_us[i], 560, 1500);
 }
 
+/* Messages end and begin at the same times then, at which the network goes back. */
+static void messages_without_costs_end_once(void **state)
+{
+    (void)state;
+    struct meeting meeting;
+    struct ph__world_figures figures;
+    assert_ok(run_on(without_costs, RANKS, meet, &meeting, &figures));
+    for (size_t i = 0; i < RANKS; i++) /* 2 x 7/8 x 400 kB at a byte a nanosecond */
+        assert_in_range((uint64_t)meeting.times_us[i], 700, 1500);
+}
+
 /* ---- failures ---- */
 
 static ph_status fail_or_wait(struct ph_comm *comm, void *context)
@@ -204,6 +219,7 @@ int main(void)
         cmocka_unit_test(a_message_inside_a_host_takes_the_hosts_rate_and_latency),
         cmocka_unit_test(a_long_message_waits_until_it_is_asked_for),
         cmocka_unit_test(collectives_run_over_it_with_the_same_times_each_time),
+        cmocka_unit_test(messages_without_costs_end_once),
         cmocka_unit_test(a_failed_rank_fails_the_world),
         cmocka_unit_test(waiting_for_nothing_is_found),
     };
