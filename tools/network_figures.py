@@ -110,7 +110,7 @@ def fit(path, build, measured):
     for size, seconds in zip(SIZES, ideal):
         bytes_s = 2 * size / (HOST_GBITS / 8 * 1e9)
         rest = measured[pingpong(size)] - (seconds - bytes_s)
-        topology.bandwidths[size] = min(1.0, bytes_s / rest)
+        topology.bandwidths[size] = bytes_s / max(rest, bytes_s)
     topology.bandwidths[0] = topology.bandwidths[SIZES[0]]
     share = min(1.0, topology.simulate(build, [OTHER])[0] / measured[OTHER])
     topology.bandwidths = {size: part * share for size, part in topology.bandwidths.items()}
