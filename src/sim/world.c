@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,7 @@ struct world {
     size_t num_running;    /* ranks that have not ended */
     sem_t is_over;
     bool is_stuck;
+    int processor;
     uint64_t num_steps;
     ph_status status; /* of the first rank, or the world, that failed, with its text */
     char error[1024];
@@ -373,6 +375,18 @@ static void run_with_comm(struct rank *rank, const struct ph__transport *transpo
     ph_comm_destroy(rank->comm);
 }
 
+/* Lets the calling rank run on the world's processor alone: as one rank runs at a time, turns are then passed
+ * on without waking another processor. */
+static void stay(const struct world *world)
+{
+    cpu_set_t set;
+    if (world->processor < 0 || world->processor >= CPU_SETSIZE)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)world->processor, &set);
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
 static void *be_rank(void *context)
 {
     struct rank *rank = context;
@@ -391,6 +405,7 @@ static void *be_rank(void *context)
         /* interrupted by a signal */
     }
     self = rank;
+    stay(world);
     ph__clock_replace(&rank->clock);
     run_with_comm(rank, &transport);
     ph__clock_replace(NULL);
@@ -453,6 +468,7 @@ static void start_all(struct world *world)
 
 static ph_status run_all(struct world *world, struct ph__world_figures *figures_out)
 {
+    world->processor = sched_getcpu();
     start_all(world);
     const size_t num_started = world->num_running;
     struct rank *first = next_rank(world);
