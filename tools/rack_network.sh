@@ -1,19 +1,24 @@
 #!/bin/sh
-# Runs an MPI program on a cluster of network namespaces: 8 hosts of a rank each, in two racks of 4. Ends with 77, and says
-# why, where it cannot.
+# Runs an MPI program on a cluster of network namespaces, hosts of a rank each in two racks. Ends with 77, and says why, where
+# it cannot.
 #
-#     tools/rack_network.sh PROGRAM ARGUMENTS...
+#     [RACK_HOSTS=8] [RACK_HOST_MBIT=800] tools/rack_network.sh PROGRAM ARGUMENTS...
 #
-# A rack is a bridge. Each host is joined to it at 800 Mb/s, and the racks to each other at 200 Mb/s, each way, by token
-# buckets (tc-tbf), whose queues hold 50 ms. TCP is cubic or, where namespaces may not use that, Reno. Hosts are 10.88.0.1 to
-# 10.88.0.8; mpirun, Open MPI's, runs on the first, and starts the others by this same script, in place of ssh:
+# A rack is a bridge for half of RACK_HOSTS, 2 to 8. Each host is joined to it at RACK_HOST_MBIT megabits a second; two hosts
+# share one rack, larger racks are joined to each other at 200 Mb/s. All are limited each way by token buckets (tc-tbf), whose
+# queues hold 50 ms. TCP is cubic or, where namespaces may not use that, Reno. Hosts are 10.88.0.1 to 10.88.0.8; mpirun, Open
+# MPI's, runs on the first, and starts the others by this same script, in place of ssh:
 #
 #     rack_network.sh --on FOLDER HOST COMMAND...        FOLDER/HOST: a process in the namespaces of that host
 set -eu
 here=$(dirname "$0")
 . "$here/../tests/support/network_namespaces.sh"
 
-hosts='1 2 3 4 5 6 7 8'
+count=${RACK_HOSTS:-8}
+hosts=$(seq 1 "$count")
+host_rate=${RACK_HOST_MBIT:-800}mbit
+rack=$(((count + 1) / 2))
+[ "$count" -gt 2 ] || rack=2
 network=10.88.0.0/24
 
 # on HOST COMMAND...
@@ -52,8 +57,8 @@ adds_host() {
     on "$1" ip link set wire up
     # A namespace may use cubic only where the machine allows it to all.
     on "$1" sh -c 'for tcp in cubic reno; do echo $tcp >/proc/sys/net/ipv4/tcp_congestion_control && break; done' 2>/dev/null
-    limits 800mbit 128kb "port$1"
-    limits 800mbit 128kb wire on "$1"
+    limits "$host_rate" 128kb "port$1"
+    limits "$host_rate" 128kb wire on "$1"
 }
 
 builds() {
@@ -65,7 +70,7 @@ builds() {
     limits 200mbit 64kb up0
     limits 200mbit 64kb up1
     for host in $hosts; do
-        adds_host "$host" "rack$(((host - 1) / 4))"
+        adds_host "$host" "rack$(((host - 1) / rack))"
     done
 }
 
@@ -92,6 +97,6 @@ builds
 as_root=''
 [ "$(id -u)" -ne 0 ] || as_root=--allow-run-as-root
 # shellcheck disable=SC2086 # none, or a word
-on 1 mpirun.openmpi $as_root -n 8 --host "$(echo $hosts | sed -e 's/\([0-9]\)/10.88.0.\1/g' -e 's/ /,/g')" --bind-to none \
+on 1 mpirun.openmpi $as_root -n "$count" --host "$(echo $hosts | sed -e 's/\([0-9]\)/10.88.0.\1/g' -e 's/ /,/g')" --bind-to none \
     --mca plm_rsh_agent "sh $here/rack_network.sh --on $folder" --mca oob_tcp_if_include "$network" \
     --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include "$network" --mca mpi_yield_when_idle 1 "$@"

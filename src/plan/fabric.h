@@ -18,6 +18,8 @@
  *   measured   pairs: [{from: 0, to: 1, gbits_per_s: 9.4, latency_us: 31}, ...], of hosts, as a probe
  *              measures one flow at a time; flows of a host share the fastest of its pairs
  *
+ * slow: [{rank: 3, factor: 2}, ...] names ranks whose computations take longer, in a simulation.
+ *
  * Every link has its capacity in each direction. A route has as few links as possible; among several, the
  * hash of the two ranks chooses at each switch (ECMP: RFC 2992). */
 #ifndef PH_PLAN_FABRIC_H
@@ -47,6 +49,12 @@ struct ph__fabric_messages {
     struct ph__record_list sizes; /* struct ph__fabric_sizes, ascending; before the first: factors of 1 */
 };
 
+/* A rank whose computations take another time than the others'. */
+struct ph__fabric_slow {
+    int64_t rank;
+    double factor; /* times theirs */
+};
+
 struct ph__fabric { /* zero-initialised: none */
     struct ph__arena arena;
     size_t num_hosts, ranks_per_host, num_nodes;
@@ -56,6 +64,7 @@ struct ph__fabric { /* zero-initialised: none */
     uint16_t *hops;      /* (num_hosts, num_nodes) links from a node to a host; UINT16_MAX: no way */
     uint64_t host_bytes; /* memory of a host; 0: not known */
     struct ph__fabric_messages messages;
+    struct ph__record_list slow;     /* struct ph__fabric_slow */
     struct ph__plan_machine machine; /* the rates inside of a host; the rest depends on a job's hosts */
 };
 

@@ -25,7 +25,7 @@ struct settings {
     int64_t version;
     enum kind kind;
     int64_t hosts, ranks_per_host;
-    struct ph__record_list links, pairs;
+    struct ph__record_list links, pairs, slow;
     struct wire host;
     struct {
         int64_t hosts, uplinks;
@@ -90,6 +90,14 @@ static const struct ph__option sizes_keys[] = {
 static const struct ph__option_table sizes_table =
     TABLE("", sizes_keys, sizeof(struct ph__fabric_sizes), "A range of message sizes.");
 
+#define SLOW(member) struct ph__fabric_slow, member
+static const struct ph__option slow_keys[] = {
+    PH_INTEGER_KEY("rank", SLOW(rank), NULL, 0, 9e15, "Number of the rank."),
+    PH_NUMBER_KEY("factor", SLOW(factor), "2", 1e-3, 1e3, "Time of its computations, as a multiple."),
+};
+static const struct ph__option_table slow_table =
+    TABLE("", slow_keys, sizeof(struct ph__fabric_slow), "A rank that is slower than the others.");
+
 #define OF(member) struct settings, member
 static const struct ph__option network_keys[] = {
     PH_INTEGER_KEY("version", OF(version), NULL, FORMAT_VERSION, FORMAT_VERSION, "Version of the format."),
@@ -99,6 +107,7 @@ static const struct ph__option network_keys[] = {
     PH_INTEGER_KEY("ranks_per_host", OF(ranks_per_host), "1", 1, 65536, "Ranks that each host runs."),
     PH_RECORDS_KEY("links", OF(links), "", &listed_table, "Links of kind list."),
     PH_RECORDS_KEY("pairs", OF(pairs), "", &pair_table, "Pairs of hosts of kind measured."),
+    PH_RECORDS_KEY("slow", OF(slow), "", &slow_table, "Ranks that a simulation makes slower, or faster."),
 };
 
 static const struct ph__option host_keys[] = {WIRE(struct settings, host)};
@@ -327,6 +336,17 @@ static ph_status check_sizes(const char *path, const struct ph__record_list *siz
     return PH_OK;
 }
 
+static ph_status check_slow(const char *path, const struct settings *settings)
+{
+    const struct ph__fabric_slow *slow = settings->slow.items;
+    const int64_t room = settings->hosts * settings->ranks_per_host;
+    for (size_t i = 0; i < settings->slow.count; i++)
+        if (slow[i].rank >= room)
+            return ph_fail(PH_ERROR_CONFIG, "%s: slow[%zu]: rank %lld is beyond the cluster's %lld ranks",
+                path, i, (long long)slow[i].rank, (long long)room);
+    return PH_OK;
+}
+
 static ph_status read_all(const char *path, struct ph__fabric *fabric)
 {
     static ph_status (*const build[])(struct building *) = {
@@ -338,11 +358,13 @@ static ph_status read_all(const char *path, struct ph__fabric *fabric)
         sections[i] = (struct ph__section){&tables[i], &settings};
     PH_TRY(ph__config_read(path, NULL, 0, sections, NUM_TABLES, &fabric->arena));
     PH_TRY(check_sizes(path, &settings.messages.sizes));
+    PH_TRY(check_slow(path, &settings));
     fabric->num_hosts = fabric->num_nodes = (size_t)settings.hosts;
     fabric->ranks_per_host = (size_t)settings.ranks_per_host;
     fabric->host_bytes = (uint64_t)(settings.memory_gb * 1e9);
     fabric->machine = settings.machine;
     fabric->messages = settings.messages;
+    fabric->slow = settings.slow;
     PH_TRY(build[settings.kind](&building));
     return ph__fabric_find_routes(fabric, path);
 }

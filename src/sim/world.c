@@ -38,6 +38,7 @@ struct rank {
     char host[32];
     pthread_t thread;
     sem_t turn;
+    double slowness;         /* times other ranks' computations */
     double now_ns, owed_ns;  /* owed: for messages received, which the next thing that takes time pays */
     bool is_idle;            /* it waits for a message, not for its turn */
     bool is_out;             /* of its time */
@@ -91,7 +92,7 @@ static ph_status work(const struct ph__clock *clock, const struct ph__timed_work
 void ph__world_compute(double ns)
 {
     pay(self);
-    self->now_ns += ns;
+    self->now_ns += ns * self->slowness;
 }
 
 void ph__world_step_out(bool is_out)
@@ -415,6 +416,15 @@ static void *be_rank(void *context)
     return NULL;
 }
 
+static void slow_down(struct world *world)
+{
+    const struct ph__record_list *list = &world->options->fabric->slow;
+    const struct ph__fabric_slow *slow = list->items;
+    for (size_t i = 0; i < list->count; i++)
+        if ((size_t)slow[i].rank < world->options->world_size)
+            world->ranks[slow[i].rank].slowness = slow[i].factor;
+}
+
 static ph_status init(struct world *world)
 {
     const size_t world_size = world->options->world_size;
@@ -425,11 +435,12 @@ static ph_status init(struct world *world)
     PH_TRY(ph__heap_reserve(&world->ready, world_size));
     for (size_t i = 0; i < world_size; i++) {
         struct rank *rank = &world->ranks[i];
-        *rank = (struct rank){.clock = {now_ns, work}, .world = world, .index = (uint32_t)i};
+        *rank = (struct rank){.clock = {now_ns, work}, .world = world, .index = (uint32_t)i, .slowness = 1};
         snprintf(rank->host, sizeof rank->host, "host%zu", i / world->options->fabric->ranks_per_host);
         sem_init(&rank->turn, 0, 0);
         PH_TRY(ph__heap_items_add(&world->rank_keys));
     }
+    slow_down(world);
     return PH_OK;
 }
 

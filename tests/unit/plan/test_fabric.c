@@ -158,6 +158,8 @@ static void bad_files_are_refused_by_one_line(void **state)
     refuses("version: 1\nkind: measured\nhosts: 2\npairs: [{from: 0, to: 1}]\n", "from host 1 to host 0");
     refuses("version: 1\nkind: measured\nhosts: 2\npairs: [{from: 0, to: 2}]\n", "pairs[0]");
     refuses("version: 1\nkind: fat_tree\nhosts: 4\nfat_tree: {aggregations: 2, cores: 3}\n", "multiple");
+    refuses("version: 1\nkind: star\nhosts: 2\nslow: [{rank: 2}]\n",
+        "slow[0]: rank 2 is beyond the cluster's 2 ranks");
     refuses("version: 1\nkind: star\nhosts: 2\nmessages: {sizes: [{from_bytes: 9}, {from_bytes: 9}]}\n",
         "above 9");
 }

@@ -186,6 +186,34 @@ static void messages_without_costs_end_once(void **state)
 
 /* ---- failures ---- */
 
+/* ---- slow ranks ---- */
+
+static ph_status compute_a_while(struct ph_comm *comm, void *context)
+{
+    double *ends_us = context;
+    reach_one_second();
+    const double began_us = now_us();
+    ph__world_compute(1e6);
+    ends_us[ph_comm_rank(comm)] = now_us() - began_us;
+    return ph__comm_barrier(comm);
+}
+
+static void a_slow_rank_computes_longer(void **state)
+{
+    (void)state;
+    struct ph__world_figures figures, slowed;
+    double ends_us[4];
+    char text[400];
+    snprintf(text, sizeof text, "%sslow: [{rank: 2, factor: 3}]\n", without_costs);
+    assert_ok(run_on(without_costs, 4, compute_a_while, ends_us, &figures));
+    assert_ok(run_on(text, 4, compute_a_while, ends_us, &slowed));
+    for (size_t rank = 0; rank < 4; rank++)
+        assert_near(ends_us[rank], rank == 2 ? 3000 : 1000, 1e-3, 0);
+    assert_true(slowed.seconds > figures.seconds + .0019);
+}
+
+/* ---- failures ---- */
+
 static ph_status fail_or_wait(struct ph_comm *comm, void *context)
 {
     struct passing passing = {1, 0, 8, false, 0, 0};
@@ -220,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_long_message_waits_until_it_is_asked_for),
         cmocka_unit_test(collectives_run_over_it_with_the_same_times_each_time),
         cmocka_unit_test(messages_without_costs_end_once),
+        cmocka_unit_test(a_slow_rank_computes_longer),
         cmocka_unit_test(a_failed_rank_fails_the_world),
         cmocka_unit_test(waiting_for_nothing_is_found),
     };
