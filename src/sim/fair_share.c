@@ -132,7 +132,7 @@ ph_status ph__network_share(struct ph__network *network, double at_ns)
             place_link(network, network->found_links[i], 0);
     }
     while (network->narrow.count > 0)
-        settle(network, network->narrow.items[0], ph__heap_least(&network->narrow, &network->link_keys));
+        settle(network, ph__heap_first(&network->narrow), ph__heap_least(&network->narrow));
     for (size_t i = 0; i < concerned.num_routes; i++) {
         struct ph__route *route = &network->routes[network->found_routes[i]];
         route->is_found = false;

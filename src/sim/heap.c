@@ -1,9 +1,9 @@
 #include "sim/heap.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/memory/memory.h"
+#include "base/sizes.h"
 
 ph_status ph__heap_items_add(struct ph__heap_items *items)
 {
@@ -23,71 +23,87 @@ void ph__heap_items_fini(struct ph__heap_items *items)
 
 ph_status ph__heap_reserve(struct ph__heap *heap, size_t count)
 {
-    return ph__array_reserve((void **)&heap->items, &heap->capacity, count, sizeof *heap->items);
+    return ph__array_reserve((void **)&heap->entries, &heap->capacity, count, sizeof *heap->entries);
 }
 
 void ph__heap_fini(struct ph__heap *heap)
 {
-    free(heap->items);
+    free(heap->entries);
 }
 
-static bool is_before(const struct ph__heap_items *items, uint32_t a, uint32_t b)
+enum { CHILDREN = 4 };
+
+static bool is_before(struct ph__heap_entry a, struct ph__heap_entry b)
 {
-    return items->keys[a] < items->keys[b] || (items->keys[a] == items->keys[b] && a < b);
+    return a.key < b.key || (a.key <= b.key && a.item < b.item);
 }
 
-static void set(struct ph__heap *heap, struct ph__heap_items *items, size_t place, uint32_t item)
+static void set(
+    struct ph__heap *heap, struct ph__heap_items *items, size_t place, struct ph__heap_entry entry)
 {
-    heap->items[place] = item;
-    items->places[item] = (uint32_t)place;
+    heap->entries[place] = entry;
+    items->places[entry.item] = (uint32_t)place;
 }
 
-static void rise(struct ph__heap *heap, struct ph__heap_items *items, size_t place, uint32_t item)
+static size_t parent_of(size_t place)
 {
-    while (place > 0 && is_before(items, item, heap->items[(place - 1) / 2])) {
-        set(heap, items, place, heap->items[(place - 1) / 2]);
-        place = (place - 1) / 2;
+    return (place - 1) / CHILDREN;
+}
+
+static void rise(
+    struct ph__heap *heap, struct ph__heap_items *items, size_t place, struct ph__heap_entry entry)
+{
+    while (place > 0 && is_before(entry, heap->entries[parent_of(place)])) {
+        set(heap, items, place, heap->entries[parent_of(place)]);
+        place = parent_of(place);
     }
-    set(heap, items, place, item);
+    set(heap, items, place, entry);
 }
 
-static void sink(struct ph__heap *heap, struct ph__heap_items *items, size_t place, uint32_t item)
+/* Returns the place of the first child in order; count: there is none. */
+static size_t first_child(const struct ph__heap *heap, size_t place)
 {
-    for (size_t child; (child = 2 * place + 1) < heap->count; place = child) {
-        if (child + 1 < heap->count && is_before(items, heap->items[child + 1], heap->items[child]))
-            child++;
-        if (!is_before(items, heap->items[child], item))
+    const size_t begin = ph__min(CHILDREN * place + 1, heap->count);
+    const size_t end = ph__min(begin + CHILDREN, heap->count);
+    size_t first = begin;
+    for (size_t child = begin + 1; child < end; child++)
+        if (is_before(heap->entries[child], heap->entries[first]))
+            first = child;
+    return first;
+}
+
+static void sink(
+    struct ph__heap *heap, struct ph__heap_items *items, size_t place, struct ph__heap_entry entry)
+{
+    for (size_t child; (child = first_child(heap, place)) < heap->count; place = child) {
+        if (!is_before(heap->entries[child], entry))
             break;
-        set(heap, items, place, heap->items[child]);
+        set(heap, items, place, heap->entries[child]);
     }
-    set(heap, items, place, item);
+    set(heap, items, place, entry);
 }
 
-static void move(struct ph__heap *heap, struct ph__heap_items *items, size_t place, uint32_t item)
+static void move(
+    struct ph__heap *heap, struct ph__heap_items *items, size_t place, struct ph__heap_entry entry)
 {
-    if (place > 0 && is_before(items, item, heap->items[(place - 1) / 2]))
-        rise(heap, items, place, item);
+    if (place > 0 && is_before(entry, heap->entries[parent_of(place)]))
+        rise(heap, items, place, entry);
     else
-        sink(heap, items, place, item);
+        sink(heap, items, place, entry);
 }
 
 void ph__heap_put(struct ph__heap *heap, struct ph__heap_items *items, uint32_t item, double key)
 {
     const uint32_t place = items->places[item];
     items->keys[item] = key;
-    move(heap, items, place != PH_HEAP_NOWHERE ? place : heap->count++, item);
+    move(heap, items, place != PH_HEAP_NOWHERE ? place : heap->count++, (struct ph__heap_entry){key, item});
 }
 
 void ph__heap_take(struct ph__heap *heap, struct ph__heap_items *items, uint32_t item)
 {
     const size_t place = items->places[item];
-    const uint32_t last = heap->items[--heap->count];
+    const struct ph__heap_entry last = heap->entries[--heap->count];
     items->places[item] = PH_HEAP_NOWHERE;
     if (place < heap->count)
         move(heap, items, place, last);
-}
-
-double ph__heap_least(const struct ph__heap *heap, const struct ph__heap_items *items)
-{
-    return heap->count > 0 ? items->keys[heap->items[0]] : (double)INFINITY;
 }

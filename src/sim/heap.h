@@ -3,6 +3,7 @@
 #ifndef PH_SIM_HEAP_H
 #define PH_SIM_HEAP_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,8 +19,14 @@ struct ph__heap_items { /* zero-initialised: no items */
     size_t count, keys_capacity, places_capacity;
 };
 
+/* Four children of an entry fill a cache line, and have their keys beside them. */
+struct ph__heap_entry {
+    double key;
+    uint32_t item;
+};
+
 struct ph__heap { /* zero-initialised: empty */
-    uint32_t *items;
+    struct ph__heap_entry *entries;
     size_t count, capacity;
 };
 
@@ -37,6 +44,15 @@ void ph__heap_put(struct ph__heap *heap, struct ph__heap_items *items, uint32_t 
 void ph__heap_take(struct ph__heap *heap, struct ph__heap_items *items, uint32_t item);
 
 /* Returns the least key; INFINITY: the heap is empty. */
-double ph__heap_least(const struct ph__heap *heap, const struct ph__heap_items *items);
+static inline double ph__heap_least(const struct ph__heap *heap)
+{
+    return heap->count > 0 ? heap->entries[0].key : (double)INFINITY;
+}
+
+/* Returns the item that has it, of a heap that is not empty; of equal keys the least item. */
+static inline uint32_t ph__heap_first(const struct ph__heap *heap)
+{
+    return heap->entries[0].item;
+}
 
 #endif

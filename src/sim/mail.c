@@ -414,12 +414,12 @@ bool ph__mail_has_arrived(const struct ph__mail *mail, uint32_t message)
 
 double ph__mail_next_ns(const struct ph__mail *mail)
 {
-    return fmin(ph__network_next_ns(mail->network), ph__heap_least(&mail->arriving, &mail->arrival_keys));
+    return fmin(ph__network_next_ns(mail->network), ph__heap_least(&mail->arriving));
 }
 
 static void arrive(struct ph__mail *mail, struct ph__mail_news *news_out)
 {
-    const uint32_t index = mail->arriving.items[0];
+    const uint32_t index = ph__heap_first(&mail->arriving);
     struct message *message = &mail->messages[index];
     *news_out = (struct ph__mail_news){.is_any = message->is_asked,
         .is_receive = true,
@@ -434,7 +434,7 @@ static void arrive(struct ph__mail *mail, struct ph__mail_news *news_out)
 
 ph_status ph__mail_step(struct ph__mail *mail, double until_ns, struct ph__mail_news *news_out)
 {
-    const double arrival_ns = ph__heap_least(&mail->arriving, &mail->arrival_keys);
+    const double arrival_ns = ph__heap_least(&mail->arriving);
     struct ph__network_end end;
     bool has_ended = false;
     *news_out = (struct ph__mail_news){0};

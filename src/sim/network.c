@@ -128,7 +128,7 @@ void ph__route_place(struct ph__network *network, uint32_t index)
     const struct ph__service *service = &network->services[index];
     const double rate = network->routes[index].rate;
     if (service->flows.count > 0 && rate > 0) {
-        const double goal = ph__heap_least(&service->flows, &network->flow_keys);
+        const double goal = ph__heap_least(&service->flows);
         ph__heap_put(&network->running, &network->route_keys, index,
             service->since_ns + (goal - service->served) / rate);
     } else if (network->route_keys.places[index] != PH_HEAP_NOWHERE) {
@@ -279,8 +279,8 @@ static ph_status begin(struct ph__network *network, uint32_t index, double at_ns
 static ph_status begin_all(struct ph__network *network, double at_ns)
 {
     const size_t first = network->num_events;
-    while (ph__heap_least(&network->coming, &network->flow_keys) <= at_ns)
-        PH_TRY(begin(network, network->coming.items[0], at_ns));
+    while (ph__heap_least(&network->coming) <= at_ns)
+        PH_TRY(begin(network, ph__heap_first(&network->coming), at_ns));
     for (size_t i = first; i < network->num_events; i++) {
         const struct ph__event *event = &network->events[i];
         if (event->kind == PH_EVENT_BEGIN && takes_time(network, event->subject))
@@ -292,7 +292,7 @@ static ph_status begin_all(struct ph__network *network, double at_ns)
 /* Ends the first flow of the route that has the first end. */
 static ph_status end_first(struct ph__network *network, double at_ns)
 {
-    const uint32_t index = network->services[network->running.items[0]].flows.items[0];
+    const uint32_t index = ph__heap_first(&network->services[ph__heap_first(&network->running)].flows);
     PH_TRY(end_flow(network, index, at_ns));
     leave_route(network, index);
     demand(network, at_ns, at_ns - network->flows[index].begin_ns);
@@ -311,8 +311,8 @@ static ph_status share(struct ph__network *network)
 /* Returns the time of the next event. */
 static double next_event_ns(const struct ph__network *network)
 {
-    const double begin_ns = ph__heap_least(&network->coming, &network->flow_keys);
-    const double end_ns = ph__heap_least(&network->running, &network->route_keys);
+    const double begin_ns = ph__heap_least(&network->coming);
+    const double end_ns = ph__heap_least(&network->running);
     return fmax(network->now_ns, fmin(network->due_ns, fmin(begin_ns, end_ns)));
 }
 
@@ -327,8 +327,8 @@ double ph__network_next_ns(const struct ph__network *network)
 /* Lets the next event happen. Rates are calculated behind all that begins and ends at the same time. */
 static ph_status step(struct ph__network *network)
 {
-    const double begin_ns = ph__heap_least(&network->coming, &network->flow_keys);
-    const double end_ns = ph__heap_least(&network->running, &network->route_keys);
+    const double begin_ns = ph__heap_least(&network->coming);
+    const double end_ns = ph__heap_least(&network->running);
     if (begin_ns <= end_ns && begin_ns <= network->due_ns)
         return begin_all(network, begin_ns);
     return end_ns <= network->due_ns ? end_first(network, fmax(network->now_ns, end_ns)) : share(network);

@@ -182,14 +182,14 @@ static void step(struct world *world, double until_ns)
 static struct rank *next_rank(struct world *world)
 {
     while (world->num_running > 0) {
-        const double least_ns = ph__heap_least(&world->ready, &world->rank_keys);
+        const double least_ns = ph__heap_least(&world->ready);
         const double event_ns = ph__mail_next_ns(world->mail);
         if (event_ns < least_ns && !world->is_stuck) {
             step(world, least_ns);
         } else if (world->ready.count == 0) {
             get_stuck(world);
         } else {
-            struct rank *rank = &world->ranks[world->ready.items[0]];
+            struct rank *rank = &world->ranks[ph__heap_first(&world->ready)];
             ph__heap_take(&world->ready, &world->rank_keys, rank->index);
             return rank;
         }
@@ -213,8 +213,7 @@ static void take_turns(struct rank *rank)
 static void catch_up(struct rank *rank)
 {
     const struct world *world = rank->world;
-    if (rank->now_ns <= ph__heap_least(&world->ready, &world->rank_keys) &&
-        rank->now_ns <= ph__mail_next_ns(world->mail))
+    if (rank->now_ns <= ph__heap_least(&world->ready) && rank->now_ns <= ph__mail_next_ns(world->mail))
         return;
     make_ready(rank);
     take_turns(rank);
