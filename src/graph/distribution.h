@@ -38,6 +38,9 @@ ph_status ph__workspace_create(struct ph_executor *executor, size_t batch_size, 
 ph_status ph__workspace_bind(struct ph_workspace *workspace, const struct ph_batch *batch,
     const struct ph__requests *requests, uint64_t seed, uint64_t step);
 
+/* Returns the requested ids of the batch that is bound, which may be none. */
+const int64_t *ph__workspace_requested_ids(const struct ph_workspace *workspace, size_t *num_ids_out);
+
 /* Sets `poll`, which is then called between two nodes that a workspace of the executor runs, and now and then
  * within a node that is cut into many tasks, by the thread that runs the workspace: so transfers between
  * ranks progress while this rank computes. An error of `poll` ends the run behind the node, so the next call

@@ -293,6 +293,13 @@ static void bind_requests(struct ph_workspace *workspace, const struct ph__reque
     bind_input(workspace, PH_INPUT_REQUESTED_WEIGHTS, requests->weights, NULL);
 }
 
+const int64_t *ph__workspace_requested_ids(const struct ph_workspace *workspace, size_t *num_ids_out)
+{
+    const ph_value value = graph_of(workspace)->batch_inputs[PH_INPUT_REQUESTED_IDS];
+    *num_ids_out = value != 0 ? workspace->extents[PH_SYMBOL_REQUESTS] : 0;
+    return value != 0 ? workspace->values[value].data : NULL;
+}
+
 static void bind_batch(struct ph_workspace *workspace, const struct ph_batch *batch)
 {
     workspace->extents[PH_SYMBOL_BATCH] = batch->num_samples;

@@ -285,6 +285,7 @@ static ph_status gather_figures(struct ph__trainer *trainer, struct ph__json **j
     figures->train_seconds = trainer->summary.train_seconds - trainer->former_seconds;
     figures->reader_wait_seconds = trainer->reader_wait_seconds;
     figures->held_bytes = trainer->summary.memory.parameter_bytes + trainer->summary.memory.slot_bytes;
+    figures->peak_bytes = trainer->summary.memory.peak_anonymous_bytes;
     return ph__rank_figures_gather(figures, &trainer->ranks, json_out);
 }
 

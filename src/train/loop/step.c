@@ -177,7 +177,9 @@ static ph_status bind(struct ph__trainer *trainer, const struct step *step, size
         PH_TRY(ph_workspace_set_scalar(trainer->workspace, "num_before", (double)number));
     PH_TRY(ph__ranks_bind(
         &trainer->ranks, trainer->workspace, &micro->batch, trainer->job->run.seed, trainer->summary.steps));
-    ph__rank_figures_bound(&trainer->figures, trainer->workspace->extents[PH_SYMBOL_REQUESTS]);
+    size_t num_ids;
+    const int64_t *ids = ph__workspace_requested_ids(trainer->workspace, &num_ids);
+    ph__rank_figures_bound(&trainer->figures, ids, num_ids);
     return PH_OK;
 }
 

@@ -6,11 +6,14 @@
 
 #include "base/format/json_fields.h"
 #include "base/memory/memory.h"
+#include "base/sum/checksum.h"
 #include "base/thread/clock.h"
 
 /* In a larger world, summary.json has the bytes that each rank sends and receives, but not those of each
  * link. */
 enum { MOST_RANKS_OF_LINKS = 64 };
+
+#define EXACT ((UINT64_C(1) << 53) - 1) /* integers up to here are doubles */
 
 ph_status ph__rank_figures_init(
     struct ph__rank_figures *figures, const struct ph__ranks *ranks, size_t max_flights)
@@ -33,9 +36,15 @@ void ph__rank_figures_begin_step(struct ph__rank_figures *figures)
     figures->begun_ns = ph__clock_ns();
 }
 
-void ph__rank_figures_bound(struct ph__rank_figures *figures, uint64_t num_requested_ids)
+void ph__rank_figures_bound(
+    struct ph__rank_figures *figures, const int64_t *requested_ids, size_t num_requested_ids)
 {
     figures->num_requested_ids += num_requested_ids;
+    if (figures->profile == NULL || figures->profile->max_flights == 0)
+        return;
+    const uint64_t sums[] = {
+        figures->ids_checksum, ph__checksum(requested_ids, num_requested_ids * sizeof *requested_ids)};
+    figures->ids_checksum = ph__checksum(sums, sizeof sums) & EXACT; /* it travels as a number of JSON */
 }
 
 void ph__rank_figures_end_step(struct ph__rank_figures *figures, uint64_t num_samples)
@@ -53,7 +62,7 @@ void ph__rank_figures_end_step(struct ph__rank_figures *figures, uint64_t num_sa
 
 /* Figures of a rank as they travel to the first one. */
 struct one_rank {
-    uint64_t host, num_steps, num_samples, num_requested_ids, held_bytes;
+    uint64_t host, num_steps, num_samples, num_requested_ids, ids_checksum, held_bytes, peak_bytes;
     double train_seconds, step_seconds, exposed_seconds, polling_seconds, reader_wait_seconds;
 };
 
@@ -63,7 +72,9 @@ static const struct ph__json_field one_fields[] = {
     {"steps", PH_JSON_COUNT, ONE(num_steps), 0},
     {"samples", PH_JSON_COUNT, ONE(num_samples), 0},
     {"requested_ids", PH_JSON_COUNT, ONE(num_requested_ids), 0},
+    {"ids_checksum", PH_JSON_COUNT, ONE(ids_checksum), 0},
     {"held_bytes", PH_JSON_COUNT, ONE(held_bytes), 0},
+    {"peak_bytes", PH_JSON_COUNT, ONE(peak_bytes), 0},
     {"train_seconds", PH_JSON_NUMBER, ONE(train_seconds), 0},
     {"step_seconds", PH_JSON_NUMBER, ONE(step_seconds), 0},
     {"exposed_seconds", PH_JSON_NUMBER, ONE(exposed_seconds), 0},
@@ -95,7 +106,9 @@ static struct ph__json *own_json(const struct ph__rank_figures *figures, const s
         .num_steps = figures->num_steps,
         .num_samples = figures->num_samples,
         .num_requested_ids = figures->num_requested_ids,
+        .ids_checksum = figures->ids_checksum,
         .held_bytes = figures->held_bytes,
+        .peak_bytes = figures->peak_bytes,
         .train_seconds = figures->train_seconds,
         .step_seconds = 1e-9 * (double)figures->step_ns,
         .exposed_seconds = 1e-9 * (double)(profile->waited_ns + profile->polled_ns),
@@ -213,6 +226,7 @@ static struct ph__json *rank_json(const struct gathering *gathering, size_t rank
 {
     const struct one_rank *one = &gathering->all[rank];
     const double steps = (double)one->num_steps;
+    char checksum[PH_CHECKSUM_DIGITS + 1];
     struct ph__json *object = ph__json_object();
     ph__json_set_integer(object, "rank", (int64_t)rank);
     ph__json_set_integer(object, "host", (int64_t)one->host);
@@ -223,7 +237,10 @@ static struct ph__json *rank_json(const struct gathering *gathering, size_t rank
     ph__json_set_number(object, "polling_seconds", one->polling_seconds / steps);
     ph__json_set_number(object, "reader_wait_seconds", one->reader_wait_seconds / steps);
     ph__json_set_number(object, "requested_ids", (double)one->num_requested_ids / steps);
+    ph__checksum_text(one->ids_checksum, checksum);
+    ph__json_set_text(object, "ids_checksum", one->ids_checksum != 0 ? checksum : NULL);
     ph__json_set_integer(object, "held_bytes", (int64_t)one->held_bytes);
+    ph__json_set_integer(object, "peak_bytes", (int64_t)one->peak_bytes);
     ph__json_set_integer(object, "sent_bytes", (int64_t)gathering->sent[rank]);
     ph__json_set_integer(object, "received_bytes", (int64_t)gathering->received[rank]);
     return object;

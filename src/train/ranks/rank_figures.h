@@ -17,12 +17,14 @@ struct ph__rank_figures {
     struct ph__comm_profile *profile;
     uint64_t num_steps, num_samples;
     uint64_t num_requested_ids;   /* looked up by all ranks' samples in this rank's tables */
+    uint64_t ids_checksum;        /* of these ids, in their order; with a trace */
     uint64_t begun_ns, latest_ns; /* start of the latest step, and its duration */
     uint64_t step_ns;             /* duration of all steps */
 
     /* Set by the caller before gathering. */
     double train_seconds, reader_wait_seconds;
     uint64_t held_bytes; /* parameters and slots of this rank */
+    uint64_t peak_bytes; /* most anonymous memory that was observed */
 };
 
 /* max_flights: operations kept for a trace. PH_ERROR_MEMORY. */
@@ -33,7 +35,8 @@ void ph__rank_figures_fini(struct ph__rank_figures *figures);
 /* Called at the beginning and the end of a step, and in between each time a batch has been bound, several
  * times in a step that accumulates gradients. */
 void ph__rank_figures_begin_step(struct ph__rank_figures *figures);
-void ph__rank_figures_bound(struct ph__rank_figures *figures, uint64_t num_requested_ids);
+void ph__rank_figures_bound(
+    struct ph__rank_figures *figures, const int64_t *requested_ids, size_t num_requested_ids);
 void ph__rank_figures_end_step(struct ph__rank_figures *figures, uint64_t num_samples);
 
 /* Gathers the figures; all ranks call it. On the first one json_out becomes the member "ranks" of

@@ -33,14 +33,15 @@ static ph_status give(struct ph_comm *comm, const char *what)
 static ph_status take_steps(
     struct ph_comm *comm, const struct ph__ranks *ranks, struct ph__rank_figures *figures)
 {
+    static const int64_t ids[60 * WORLD];
     for (size_t step = 0; step < NUM_STEPS; step++) {
         PH_TRY(give(comm, "an evaluation")); /* no step's */
         ph__rank_figures_begin_step(figures);
         PH_TRY(give(comm, "vectors"));
         if (step == 1)
             PH_TRY(give(comm, "ids"));
-        ph__rank_figures_bound(figures, 40 * (ranks->rank + 1));
-        ph__rank_figures_bound(figures, 60 * (ranks->rank + 1));
+        ph__rank_figures_bound(figures, ids, 40 * (ranks->rank + 1));
+        ph__rank_figures_bound(figures, ids, 60 * (ranks->rank + 1));
         ph__rank_figures_end_step(figures, 10);
     }
     figures->train_seconds = 2;
