@@ -27,6 +27,15 @@ static ph_status settle(const struct ph__call *call)
     return PH_OK;
 }
 
+static void compute_call(const struct ph__call *call, double ns)
+{
+    struct ph__cost cost = {0};
+    if (ph__world_trace() != NULL)
+        call->node->op->cost(call, &cost);
+    const struct ph__chakra_work work = {call->node->name, cost.flops, cost.bytes, false};
+    ph__world_compute_traced(&work, ns);
+}
+
 static ph_status pass_time(struct ph__simulation *simulation, const struct ph__call *call)
 {
     double ns;
@@ -36,7 +45,7 @@ static ph_status pass_time(struct ph__simulation *simulation, const struct ph__c
     ph__comm_set_counting(ph__world_comm(), true);
     ph__world_step_out(false);
     if (status == PH_OK)
-        ph__world_compute(ns);
+        compute_call(call, ns);
     return status;
 }
 
@@ -105,17 +114,21 @@ static void do_sum(void *context)
     }
 }
 
-static ph_status find_sum(struct ph__simulation *simulation, struct sum *sum, double *ns_out)
+static void name_sum(const struct sum *sum, char *name_out, size_t size)
 {
     static const char *const names[] = {"packs", "unpacks", "adds"};
+    snprintf(name_out, size, "%s %s", ph__wire_name(sum->wire), names[sum->work]);
+}
+
+static ph_status find_sum(
+    struct ph__simulation *simulation, const char *name, struct sum *sum, double *ns_out)
+{
     const size_t count = sum->rows * sum->columns;
     const struct ph__op_work work = {.run = do_sum,
         .context = sum,
         .numbers = {(void **)&sum->numbers, &sum->bytes},
         .bytes = {count * sizeof(ph_real), ph__wire_bytes(sum->wire, sum->rows, sum->columns)},
         .amount = (double)count};
-    char name[64];
-    snprintf(name, sizeof name, "%s %s", ph__wire_name(sum->wire), names[sum->work]);
     return ph__op_times_find_work(simulation->options.times, name, &work, ns_out);
 }
 
@@ -126,13 +139,18 @@ static void sum_numbers(
 {
     struct ph__simulation *simulation = context;
     struct sum sum = {simulation->options.measuring->kernels, work, wire, rows, columns, NULL, NULL};
+    char name[64];
     double ns = 0;
     if (rows * columns == 0 || ph__world_is_out())
         return;
+    name_sum(&sum, name, sizeof name);
     ph__world_step_out(true);
-    (void)find_sum(simulation, &sum, &ns);
+    (void)find_sum(simulation, name, &sum, &ns);
     ph__world_step_out(false);
-    ph__world_compute(ns);
+    const double count = (double)(rows * columns);
+    const struct ph__chakra_work traced = {name, work == PH_WIRE_ADDS ? count : 0,
+        count * sizeof(ph_real) + (double)ph__wire_bytes(wire, rows, columns), true};
+    ph__world_compute_traced(&traced, ns);
 }
 
 static void run_again(void *context)
@@ -151,9 +169,24 @@ ph_status ph__simulation_work(void *context, const struct ph__timed_work *timed)
     ph__world_step_out(true);
     const ph_status status = ph__op_times_find_work(simulation->options.times, timed->name, &work, &ns);
     ph__world_step_out(false);
+    const struct ph__chakra_work traced = {timed->name, timed->amount, timed->amount, false};
     if (status == PH_OK)
-        ph__world_compute(ns);
+        ph__world_compute_traced(&traced, ns);
     return status;
+}
+
+/* ---- steps and waits, for the rank's trace ---- */
+
+static void counts(void *context, bool is_counting)
+{
+    (void)context;
+    ph__chakra_count(ph__world_trace(), is_counting);
+}
+
+static void waited(void *context, uint32_t channel)
+{
+    (void)context;
+    ph__chakra_waited(ph__world_trace(), channel, (double)ph__clock_ns());
 }
 
 /* ---- memory ---- */
@@ -170,8 +203,8 @@ static uint64_t used_bytes(void *context)
 
 void ph__simulation_join(struct ph__simulation *simulation)
 {
-    const struct ph__comm_simulation sums = {simulation, sum_numbers};
-    ph__comm_simulate(ph__world_comm(), &sums);
+    const struct ph__comm_simulation hooks = {simulation, sum_numbers, counts, waited};
+    ph__comm_simulate(ph__world_comm(), &hooks);
     ph__memory_pretend(&simulation->memory);
 }
 

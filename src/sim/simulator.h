@@ -27,8 +27,8 @@ void ph__simulation_destroy(struct ph__simulation *simulation);
 /* Returns the backend of all ranks of a world. */
 struct ph_backend *ph__simulation_backend(struct ph__simulation *simulation);
 
-/* Lets the calling rank's communicator take its time for sums, and its memory be counted: its numbers, a part
- * of what is allocated here for all ranks, and what the ranks share. */
+/* Lets the calling rank's communicator take its time for sums and tell its trace of steps and waits, and its
+ * memory be counted: its numbers, a part of what is allocated here for all ranks, and what the ranks share. */
 void ph__simulation_join(struct ph__simulation *simulation);
 
 /* Runs work and takes its time; of struct ph__world_options, with the simulation as context. */

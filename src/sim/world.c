@@ -45,6 +45,7 @@ struct rank {
     struct outside *outside; /* (num_outside) receives that no message has filled */
     size_t num_outside, outside_capacity;
     struct ph_comm *comm;
+    struct ph__chakra_rank *trace;
     bool has_news; /* a message may have become done since it was idle */
     struct awaited *awaited;
     size_t num_awaited, awaited_capacity;
@@ -93,6 +94,19 @@ void ph__world_compute(double ns)
 {
     pay(self);
     self->now_ns += ns * self->slowness;
+}
+
+void ph__world_compute_traced(const struct ph__chakra_work *work, double ns)
+{
+    pay(self);
+    const double began_ns = self->now_ns;
+    ph__world_compute(ns);
+    ph__chakra_compute(self->trace, work, began_ns, self->now_ns);
+}
+
+struct ph__chakra_rank *ph__world_trace(void)
+{
+    return self->is_out ? NULL : self->trace;
 }
 
 void ph__world_step_out(bool is_out)
@@ -291,6 +305,7 @@ static bool send(void *context, size_t to, int tag, const void *data, size_t byt
     const struct ph__letter letter = {rank->index, (uint32_t)to, tag, bytes, rank->now_ns};
     if (world->is_stuck || ph__mail_send(world->mail, &letter, data, &message) != PH_OK)
         return say(world, error);
+    ph__chakra_message(rank->trace, true, &letter, message);
     if (message == PH_MAIL_DONE)
         rank->has_news = true;
     else if (!await(rank, tag))
@@ -312,6 +327,7 @@ static bool receive(void *context, size_t from, int tag, void *data, size_t byte
     const struct ph__letter letter = {(uint32_t)from, rank->index, tag, bytes, rank->now_ns};
     if (world->is_stuck || ph__mail_receive(world->mail, &letter, data, &message) != PH_OK)
         return say(world, error);
+    ph__chakra_message(rank->trace, false, &letter, message);
     if (ph__mail_has_arrived(world->mail, message))
         rank->has_news = true;
     else if (!await(rank, tag))
@@ -334,6 +350,8 @@ static bool test(void *context, struct ph__transport_request *request, bool *is_
         return say(world, error);
     *is_done_out = request->spare == IS_SEND ? ph__mail_is_sent(world->mail, message)
                                              : ph__mail_is_received(world->mail, message);
+    if (*is_done_out)
+        ph__chakra_done(rank->trace, request->spare == IS_SEND, message, rank->now_ns);
     return true;
 }
 
@@ -434,7 +452,11 @@ static ph_status init(struct world *world)
     PH_TRY(ph__heap_reserve(&world->ready, world_size));
     for (size_t i = 0; i < world_size; i++) {
         struct rank *rank = &world->ranks[i];
-        *rank = (struct rank){.clock = {now_ns, work}, .world = world, .index = (uint32_t)i, .slowness = 1};
+        *rank = (struct rank){.clock = {now_ns, work},
+            .world = world,
+            .index = (uint32_t)i,
+            .slowness = 1,
+            .trace = ph__chakra_rank(world->options->chakra, i)};
         snprintf(rank->host, sizeof rank->host, "host%zu", i / world->options->fabric->ranks_per_host);
         sem_init(&rank->turn, 0, 0);
         PH_TRY(ph__heap_items_add(&world->rank_keys));

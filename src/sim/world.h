@@ -10,6 +10,7 @@
 #include "base/thread/clock.h"
 #include "comm/collective/comm.h"
 #include "plan/fabric.h"
+#include "sim/chakra.h"
 
 struct ph__world_options {
     const struct ph__fabric *fabric; /* borrowed */
@@ -18,6 +19,7 @@ struct ph__world_options {
     /* Runs work of a rank, and passes its time by ph__world_compute; NULL: work takes no time. */
     ph_status (*work)(void *context, const struct ph__timed_work *work);
     void *work_context;          /* borrowed */
+    struct ph__chakra *chakra;   /* traces of the ranks; NULL: none. Borrowed */
     struct ph_comm_options comm; /* of all ranks; ranks_per_host is the fabric's */
 };
 
@@ -36,6 +38,12 @@ ph_status ph__world_run(const struct ph__world_options *options, ph__world_rank 
 
 /* Passes time of the calling rank: it computes. */
 void ph__world_compute(double ns);
+
+/* Does the same for work that the rank's trace has. */
+void ph__world_compute_traced(const struct ph__chakra_work *work, double ns);
+
+/* Returns the calling rank's trace; NULL: none, or the rank is out of its time. */
+struct ph__chakra_rank *ph__world_trace(void);
 
 /* Steps out of the calling rank's time, or back into it, while something is measured: the clock is the
  * machine's, and messages are done as soon as they are started, without effect. */

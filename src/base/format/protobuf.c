@@ -5,7 +5,7 @@
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
 
 /* Appends seven bits a byte, the lowest first; the top bit says that more bytes follow. */
-static void append_varint(struct ph__buffer *message, uint64_t value)
+void ph__protobuf_varint(struct ph__buffer *message, uint64_t value)
 {
     unsigned char bytes[10];
     size_t size = 0;
@@ -19,13 +19,13 @@ static void append_varint(struct ph__buffer *message, uint64_t value)
 
 static void append_tag(struct ph__buffer *message, uint32_t field, enum wire_type type)
 {
-    append_varint(message, (uint64_t)field << 3 | (uint64_t)type);
+    ph__protobuf_varint(message, (uint64_t)field << 3 | (uint64_t)type);
 }
 
 void ph__protobuf_integer(struct ph__buffer *message, uint32_t field, uint64_t value)
 {
     append_tag(message, field, WIRE_VARINT);
-    append_varint(message, value);
+    ph__protobuf_varint(message, value);
 }
 
 void ph__protobuf_float(struct ph__buffer *message, uint32_t field, float value)
@@ -43,7 +43,7 @@ void ph__protobuf_double(struct ph__buffer *message, uint32_t field, double valu
 void ph__protobuf_prefix(struct ph__buffer *message, uint32_t field, uint64_t size)
 {
     append_tag(message, field, WIRE_LENGTH);
-    append_varint(message, size);
+    ph__protobuf_varint(message, size);
 }
 
 static void append_bytes(struct ph__buffer *message, uint32_t field, const void *bytes, size_t size)

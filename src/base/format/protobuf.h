@@ -8,6 +8,10 @@
 
 #include "base/memory/buffer.h"
 
+/* Appends a number as a varint, without a tag: the length before a message of a file, or a member of a packed
+ * field. */
+void ph__protobuf_varint(struct ph__buffer *message, uint64_t value);
+
 /* Appends one field with its tag. */
 void ph__protobuf_integer(
     struct ph__buffer *message, uint32_t field, uint64_t value); /* int64, uint64, enum */

@@ -150,7 +150,7 @@ typedef ph_status ph__comm_text_reader(void *context, size_t rank, const char *t
 ph_status ph__comm_read_texts(struct ph_comm *comm, const char *what, const char *text, size_t size,
     ph__comm_text_reader *reader, void *context);
 
-/* ---- simulation (sim/): sums of absent numbers ---- */
+/* ---- simulation (sim/): sums of absent numbers, and traces ---- */
 
 enum ph__wire_work { PH_WIRE_PACKS, PH_WIRE_UNPACKS, PH_WIRE_ADDS };
 
@@ -159,8 +159,16 @@ struct ph__comm_simulation { /* zero-initialised: sums are calculated */
     /* Called in place of arithmetic on (rows, columns) numbers in, or for, that wire format. */
     void (*work)(
         void *context, enum ph__wire_work work, enum ph_wire_format wire, size_t rows, size_t columns);
+    /* NULL: none. Called when a profile begins to count, or ends. */
+    void (*counts)(void *context, bool is_counting);
+    /* NULL: none. Called when an operation of that channel has been waited for. */
+    void (*waited)(void *context, uint32_t channel);
 };
 void ph__comm_simulate(struct ph_comm *comm, const struct ph__comm_simulation *simulation);
+bool ph__comm_is_simulated(const struct ph_comm *comm);
+
+/* Returns the channel of the operations whose messages have that tag. */
+uint32_t ph__comm_channel_of(int tag);
 
 /* Lets operations be counted, or not: those of an operator that is only being measured are not. */
 void ph__comm_set_counting(struct ph_comm *comm, bool is_counting);

@@ -142,6 +142,11 @@ void ph__comm_set_counting(struct ph_comm *comm, bool is_counting)
     comm->is_uncounted = !is_counting;
 }
 
+bool ph__comm_is_simulated(const struct ph_comm *comm)
+{
+    return comm->simulation.work != NULL;
+}
+
 void ph__comm_set_cut(struct ph_comm *comm, size_t bytes)
 {
     comm->cut_bytes = bytes;

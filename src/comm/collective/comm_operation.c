@@ -150,6 +150,11 @@ static int tag_of(const struct ph__operation *operation)
     return (int)operation->channel * TAGS_A_CHANNEL + operation->stage;
 }
 
+uint32_t ph__comm_channel_of(int tag)
+{
+    return tag == TAGS_A_CHANNEL - 1 ? PH_COMM_OWN_CHANNEL : (uint32_t)(tag / TAGS_A_CHANNEL);
+}
+
 size_t ph__operation_num_cuts(const struct ph_comm *comm, uint64_t bytes)
 {
     return bytes == 0 ? 1 : (size_t)((bytes - 1) / comm->cut_bytes) + 1;

@@ -55,15 +55,24 @@ void ph__comm_profile_destroy(struct ph__comm_profile *profile)
     free(profile);
 }
 
+static void tell_simulation(const struct ph_comm *comm, bool is_counting)
+{
+    if (comm->simulation.counts != NULL)
+        comm->simulation.counts(comm->simulation.context, is_counting);
+}
+
 void ph__comm_profile_begin(struct ph__comm_profile *profile)
 {
     profile->comm->profile = profile;
+    tell_simulation(profile->comm, true);
 }
 
 void ph__comm_profile_end(struct ph__comm_profile *profile)
 {
-    if (profile->comm->profile == profile)
-        profile->comm->profile = NULL;
+    if (profile->comm->profile != profile)
+        return;
+    profile->comm->profile = NULL;
+    tell_simulation(profile->comm, false);
 }
 
 /* ---- topics ---- */

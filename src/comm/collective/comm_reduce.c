@@ -72,9 +72,9 @@ static ph_status receive_contributions(struct ph_comm *comm, struct ph__operatio
 static bool is_simulated(
     const struct ph_comm *comm, enum ph__wire_work work, const struct ph__reduction *reduction, size_t rows)
 {
-    if (comm->simulation.work != NULL)
+    if (ph__comm_is_simulated(comm))
         comm->simulation.work(comm->simulation.context, work, reduction->wire, rows, reduction->columns);
-    return comm->simulation.work != NULL;
+    return ph__comm_is_simulated(comm);
 }
 
 static void pack(const struct ph_comm *comm, const struct ph__reduction *reduction, size_t rows,

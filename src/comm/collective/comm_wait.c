@@ -218,6 +218,8 @@ ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket)
         PH_TRY(status);
     }
     ph__comm_profile_waited(operation, since_ns, waited_ns);
+    if (comm->simulation.waited != NULL)
+        comm->simulation.waited(comm->simulation.context, operation->channel);
     operation->is_taken = false;
     return PH_OK;
 }
