@@ -54,10 +54,11 @@ static ph_status answer(struct ph_comm *comm, double *offset_out)
 
 ph_status ph__rank_clock_read(struct ph_comm *comm, struct ph__rank_clock *clock_out)
 {
+    const size_t num_clocks = ph__comm_is_simulated(comm) ? 1 : ph_comm_world_size(comm);
     double offset = 0;
-    if (ph_comm_rank(comm) > 0)
+    if (ph_comm_rank(comm) > 0 && num_clocks > 1)
         PH_TRY(answer(comm, &offset));
-    for (size_t rank = 1; ph_comm_rank(comm) == 0 && rank < ph_comm_world_size(comm); rank++)
+    for (size_t rank = 1; ph_comm_rank(comm) == 0 && rank < num_clocks; rank++)
         PH_TRY(ask(comm, rank));
     *clock_out = (struct ph__rank_clock){ph__clock_ns(), offset};
     return PH_OK;

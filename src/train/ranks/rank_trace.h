@@ -21,7 +21,8 @@ struct ph__rank_clock {
 
 /* Reads the clocks; all ranks call it. The first rank asks each other one for the time, several times, and
  * takes the answer that came soonest, as read half way. An offset within that uncertainty becomes 0: the
- * ranks share the clock of one machine. */
+ * ranks share the clock of one machine. Simulated ranks ask nothing: theirs is one clock, and asking would
+ * take its time. */
 ph_status ph__rank_clock_read(struct ph_comm *comm, struct ph__rank_clock *clock_out);
 
 /* Returns the offset by one answer: asked and answered by the first clock, shown by the other. */
