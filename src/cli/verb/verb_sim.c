@@ -13,11 +13,14 @@
 #include "train/config/job_config.h"
 #include "train/ranks/ranks.h"
 
-#define SLACK .03 /* of the network: see docs/SIMULATOR.md for what less would cost and bring */
+#define MOST_TRACED_RANKS 64 /* by default: a thousand ranks leave gigabytes */
+#define TRACED_STEPS 3       /* by default */
+#define SLACK .03            /* of the network: see docs/SIMULATOR.md for what less would cost and bring */
 
 struct request {
     const char *config, *topology, *profile, *folder;
     size_t world_size;
+    const char *trace_steps; /* NULL: by the number of ranks */
     struct cli_texts sets;
 };
 
@@ -32,6 +35,9 @@ struct simulating {
     struct ph__op_times *times;
     struct ph__simulation *simulation;
     struct ph__absent absent;
+    char trace_path[1024];           /* of the timeline; empty: none */
+    char chakra_folder[1024];        /* of Chakra traces */
+    struct ph__chakra *chakra;       /* NULL: none */
     struct ph_train_summary summary; /* of rank 0 */
 };
 
@@ -47,6 +53,9 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
             "times of operators; those that are missing are measured and added. Default: all are measured, "
             "for this run alone"},
         {"--out", CLI_TEXT, &request->folder, "DIR", "folder for summary.json and metrics (required)"},
+        {"--trace-steps", CLI_TEXT, &request->trace_steps, "N",
+            "leaves DIR/trace.json, a timeline, and DIR/chakra/rank.<r>.et, Chakra traces of the first N "
+            "steps; 0: neither. Default: 3 up to 64 ranks, else 0"},
         {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "overrides the config's value"},
     };
     const struct cli_command command = {"sim", "sim config.yaml --topology configs/topology/star8.yaml",
@@ -82,8 +91,10 @@ static ph_status train(struct ph_comm *comm, void *context)
     job.shared_batches = simulating->batches;
     job.shared_plan = &simulating->plan;
     job.reading.num_prefetched = 0;
-    job.options = (struct ph_train_options){
-        .size = sizeof job.options, .comm = comm, .folder = simulating->request->folder};
+    job.options = (struct ph_train_options){.size = sizeof job.options,
+        .comm = comm,
+        .folder = simulating->request->folder,
+        .trace_path = simulating->trace_path[0] != '\0' ? simulating->trace_path : NULL};
     const ph_status status = ph__train(&job, &summary);
     if (status == PH_OK && ph_comm_rank(comm) == 0)
         simulating->summary = summary;
@@ -120,12 +131,40 @@ static ph_status create_simulation(struct simulating *simulating, size_t world_s
     return ph__simulation_create(&options, &simulating->simulation);
 }
 
+/* Lets the ranks leave traces, where they are wanted. A single rank counts no steps, and has no messages. */
+static ph_status prepare_traces(struct simulating *simulating, const struct request *request)
+{
+    int64_t num_steps = request->world_size <= MOST_TRACED_RANKS ? TRACED_STEPS : 0;
+    if (request->trace_steps != NULL &&
+        (!ph__integer_parse(request->trace_steps, &num_steps) || num_steps < 0))
+        return ph_fail(
+            PH_ERROR_USAGE, "--trace-steps must be a number of steps, not '%s'", request->trace_steps);
+    if (num_steps == 0)
+        return PH_OK;
+    snprintf(simulating->trace_path, sizeof simulating->trace_path, "%s/trace.json", request->folder);
+    snprintf(simulating->chakra_folder, sizeof simulating->chakra_folder, "%s/chakra", request->folder);
+    const struct ph__chakra_options options = {
+        simulating->chakra_folder, request->world_size, (uint64_t)num_steps};
+    return request->world_size > 1 ? ph__chakra_create(&options, &simulating->chakra) : PH_OK;
+}
+
+static void tell_traces(const struct simulating *simulating, const struct request *request)
+{
+    if (simulating->chakra != NULL)
+        printf("traces: %s and %s\n", simulating->trace_path, simulating->chakra_folder);
+    else if (simulating->trace_path[0] != '\0')
+        printf("trace: %s\n", simulating->trace_path);
+    else if (request->trace_steps == NULL)
+        printf("no traces of more than %d ranks without --trace-steps\n", MOST_TRACED_RANKS);
+}
+
 static ph_status prepare(struct simulating *simulating, struct request *request)
 {
     struct ph_config *config = &simulating->config;
     PH_TRY(ph__job_config_read(config, request->config, request->sets.items, request->sets.count));
     PH_TRY(ph__fabric_read(request->topology, &simulating->fabric));
     PH_TRY(check_world(simulating, request));
+    PH_TRY(prepare_traces(simulating, request));
     config->train.report = false;
     PH_TRY(ph_encoder_create(&config->data, &simulating->encoder));
     PH_TRY(ph__shared_batches_create(request->world_size, &simulating->batches));
@@ -147,16 +186,20 @@ static ph_status simulate(struct simulating *simulating, struct request *request
         .slack = SLACK,
         .work = ph__simulation_work,
         .work_context = simulating->simulation,
+        .chakra = simulating->chakra,
         .comm = {.task = "phloem sim", .timeout_seconds = simulating->config.parallel.timeout_seconds}};
     const double began = ph__clock_seconds();
     const ph_status status = ph__world_run(&options, train, simulating, &figures);
     PH_TRY(ph__op_times_save(simulating->times));
     PH_TRY(status);
+    if (simulating->chakra != NULL)
+        PH_TRY(ph__chakra_finish(simulating->chakra));
     printf("simulated %zu ranks: %" PRIu64 " steps in %.6f s, %.0f samples/s (simulated)\n",
         request->world_size, simulating->summary.steps, simulating->summary.train_seconds,
         simulating->summary.samples_per_s);
     printf("%" PRIu64 " messages; %zu operators measured; %.1f s of wall time\n", figures.num_messages,
         ph__op_times_num_measured(simulating->times), ph__clock_seconds() - began);
+    tell_traces(simulating, request);
     return PH_OK;
 }
 
@@ -168,6 +211,7 @@ ph_status verb_sim(int argc, char **argv)
     ph_status status = parse(argc, argv, &request, &is_done);
     if (status == PH_OK && !is_done)
         status = simulate(&simulating, &request);
+    ph__chakra_destroy(simulating.chakra);
     ph__simulation_destroy(simulating.simulation);
     ph__op_times_close(simulating.times);
     ph_backend_destroy(simulating.measuring);
