@@ -190,6 +190,12 @@ static uint64_t add_work(
     return id;
 }
 
+static const char *name_message(bool is_send, size_t bytes)
+{
+    static const char *const names[2][2] = {{"receive", "send"}, {"empty receive", "empty send"}};
+    return names[bytes == 0][is_send];
+}
+
 static uint64_t add_message(
     struct ph__chakra_rank *rank, bool is_send, const struct posted *posted, double now_ns)
 {
@@ -197,13 +203,13 @@ static uint64_t add_message(
     const struct ph__letter *letter = &posted->letter;
     add_dependency(chakra, posted->dependencies[0]);
     add_dependency(chakra, posted->dependencies[1]);
-    const uint64_t id = begin_node(
-        rank, is_send ? COMM_SEND_NODE : COMM_RECV_NODE, is_send ? "send" : "receive", letter->at_ns, now_ns);
+    const uint64_t id = begin_node(rank, is_send ? COMM_SEND_NODE : COMM_RECV_NODE,
+        name_message(is_send, letter->bytes), letter->at_ns, now_ns);
     add_attribute(chakra, "is_cpu_op", BOOL_VALUE, false);
     add_attribute(chakra, "comm_src", INT32_VALUE, letter->from);
     add_attribute(chakra, "comm_dst", INT32_VALUE, letter->to);
     add_attribute(chakra, "comm_tag", INT32_VALUE, (uint64_t)letter->tag);
-    add_attribute(chakra, "comm_size", INT64_VALUE, letter->bytes);
+    add_attribute(chakra, "comm_size", INT64_VALUE, at_least_one((double)letter->bytes));
     append_message(rank);
     return id;
 }

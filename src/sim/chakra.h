@@ -8,7 +8,8 @@
  *   "wait"          a COMP_NODE without time, in which messages come together
  *
  * num_ops and tensor_size are FLOPs and bytes by the operator's cost rule; for other work, the amount that
- * its time grows by. Both are at least 1, as ASTRA-sim divides by them.
+ * its time grows by. Both are at least 1, as ASTRA-sim divides by them. ASTRA-sim takes no message without
+ * bytes either: such a message is named "empty send" or "empty receive", and has a comm_size of 1.
  *
  * A node's id is its place in the file, from 1 on. It depends on earlier nodes, by data_deps alone: not all
  * readers look at control dependencies.

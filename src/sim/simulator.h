@@ -9,8 +9,8 @@
 struct ph__simulation;
 
 struct ph__simulation_options {
-    const struct ph_backend
-        *measuring;             /* what operators are measured on; its team is that of each rank; borrowed */
+    /* Backend that operators are measured on; its team is that of each rank. Borrowed. */
+    const struct ph_backend *measuring;
     struct ph__op_times *times; /* borrowed */
     size_t world_size;
     uint64_t host_bytes; /* memory of a host; 0: as this machine's */
@@ -28,7 +28,8 @@ void ph__simulation_destroy(struct ph__simulation *simulation);
 struct ph_backend *ph__simulation_backend(struct ph__simulation *simulation);
 
 /* Lets the calling rank's communicator take its time for sums and tell its trace of steps and waits, and its
- * memory be counted: its numbers, a part of what is allocated here for all ranks, and what the ranks share. */
+ * memory be counted: its numbers, a part of what is allocated here for all ranks, and what the ranks share.
+ */
 void ph__simulation_join(struct ph__simulation *simulation);
 
 /* Runs work and takes its time; of struct ph__world_options, with the simulation as context. */

@@ -90,7 +90,9 @@ def main(folder):
                 assert node["num_ops"] > 0 and node["tensor_size"] > 0
                 continue
             assert node["comm_src" if node["type"] == SEND else "comm_dst"] == rank
-            message = tuple(node[name] for name in ("comm_src", "comm_dst", "comm_tag", "comm_size"))
+            message = tuple(node[name] for name in ("comm_src", "comm_dst", "comm_tag"))
+            assert node["comm_size"] > 0
+            message += (0 if node["name"].startswith(b"empty ") else node["comm_size"],)
             (sent if node["type"] == SEND else received)[message] += 1
     assert sent == received, f"sent but not received, or otherwise: {(sent - received) + (received - sent)}"
     for source, row in enumerate(links):

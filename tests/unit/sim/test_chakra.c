@@ -261,6 +261,24 @@ static void a_stage_depends_on_the_one_before_it_alone(void **state)
     assert_true(trace.nodes[4].num_ops == 1 && trace.nodes[4].tensor_size == 1);
 }
 
+static void an_empty_message_is_named_so(void **state)
+{
+    (void)state;
+    const char *folder = test_fresh_folder();
+    struct ph__chakra *chakra = begin(folder, 1);
+    struct ph__chakra_rank *rank = ph__chakra_rank(chakra, 0);
+    struct trace trace;
+    const struct ph__letter out = {0, 1, FIRST, 0, 0}, in = {1, 0, FIRST, 0, 0};
+    ph__chakra_count(rank, true);
+    ph__chakra_message(rank, true, &out, PH_MAIL_DONE);
+    ph__chakra_message(rank, false, &in, 3);
+    ph__chakra_done(rank, false, 3, 1e3);
+    end(chakra, folder, &trace);
+    assert_string_equal(trace.nodes[0].name, "empty send");
+    assert_string_equal(trace.nodes[1].name, "empty receive");
+    assert_true(trace.nodes[0].bytes == 1 && trace.nodes[1].bytes == 1);
+}
+
 /* Marks the nodes that a node depends on, by whatever way. */
 static void mark(const struct trace *trace, uint64_t id, bool *is_before)
 {
@@ -349,6 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_depends_on_the_messages_that_were_waited_for),
         cmocka_unit_test(a_stage_depends_on_the_one_before_it_alone),
+        cmocka_unit_test(an_empty_message_is_named_so),
         cmocka_unit_test(many_messages_come_together_in_waits),
         cmocka_unit_test(steps_beyond_the_first_and_what_is_between_them_are_left_out),
         cmocka_unit_test(durations_add_up_to_what_has_passed),

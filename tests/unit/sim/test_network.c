@@ -50,7 +50,8 @@ static struct trial draw_trial(struct ph__rng_sequence *rng)
 
 static struct ph__network *network_of(const struct trial *trial, double slack)
 {
-    const struct ph__network_options options = {trial->capacities, trial->num_links, slack, slack > 0 ? 100 : 0};
+    const struct ph__network_options options = {
+        trial->capacities, trial->num_links, slack, slack > 0 ? 100 : 0};
     struct ph__network *network;
     assert_ok(ph__network_create(&options, &network));
     for (size_t i = 0; i < trial->num_routes; i++) {
