@@ -3,6 +3,7 @@
 
     mpirun -n 2 phloem train CONFIG --out DIR --trace trace.json
     tools/draw_timeline.py trace.json [--step 12] [--write docs/parallel_timeline.svg]
+    tools/draw_timeline.py real.json simulated.json [--names real,simulated]      # one above the other, to one scale
 
 Each rank has a row of its operators, on which waits for others lie in red, and what it takes to send and receive in a lighter
 one; and rows of what it has in flight, from its start to when the rank found it done. Without --step, the step of median
@@ -182,18 +183,41 @@ def draw_axis(picture):
     return lines
 
 
-def draw(by_rank, names, step, span):
-    begin, end = span
-    picture = Picture(begin, end)
-    draw_legend(picture, f"Step {step} of {len(names)} ranks: what each computes, waits for and has in flight")
-    for rank in sorted(names):
-        inside = [event for event in by_rank[rank] if event["ts"] < end and event["ts"] + event["dur"] > begin]
-        draw_rank(picture, f"rank {rank}", [event for event in inside if event["ts"] >= begin])
+class Step:
+    """A step of all ranks, and the caption of its trace; without one, a picture has one step alone."""
+
+    def __init__(self, path, wanted, caption):
+        self.by_rank, self.names = read_trace(path)
+        steps = steps_of(self.by_rank)
+        if not steps or (wanted is not None and wanted not in steps):
+            sys.exit(f"{path}: step {wanted or ''} is not of all ranks; there are {len(steps)} that are")
+        self.number = wanted if wanted is not None else median_step(steps)
+        self.begin, self.end = steps[self.number]
+        self.caption = caption
+
+    def draw(self, picture):
+        picture.begin = self.begin
+        if self.caption:
+            words = f"{self.caption}: step {self.number}, {(self.end - self.begin) / 1000:.2f} ms"
+            picture.text(LEFT, picture.y + 10, words, kind="title")
+            picture.y += BETWEEN
+        for rank in sorted(self.names):
+            inside = [event for event in self.by_rank[rank] if self.begin <= event["ts"] < self.end]
+            draw_rank(picture, f"rank {rank}", inside)
+
+
+def draw(steps):
+    picture = Picture(0, max(step.end - step.begin for step in steps))
+    number, ranks = steps[0].number, len(steps[0].names)
+    what = f"Step {number}" if len(steps) == 1 else "A step"
+    draw_legend(picture, f"{what} of {ranks} ranks: what each computes, waits for and has in flight")
+    for step in steps:
+        step.draw(picture)
     lines = draw_axis(picture)
     height = picture.y + BOTTOM
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img">',
-        f"<title>Timeline of step {step} of {len(names)} ranks</title>",
+        f"<title>Timeline of {what.lower()} of {ranks} ranks</title>",
         STYLE,
         '<rect class="back" width="100%" height="100%" rx="8"/>',
     ]
@@ -202,16 +226,17 @@ def draw(by_rank, names, step, span):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("trace", type=pathlib.Path)
+    parser.add_argument("traces", type=pathlib.Path, nargs="+")
+    parser.add_argument("--names", help="captions of several traces, with commas; else their paths")
     parser.add_argument("--step", type=int)
     parser.add_argument("--write", type=pathlib.Path, help="else to standard output")
     options = parser.parse_args()
-    by_rank, names = read_trace(options.trace)
-    steps = steps_of(by_rank)
-    if not steps or (options.step is not None and options.step not in steps):
-        sys.exit(f"{options.trace}: step {options.step or ''} is not of all ranks; there are {len(steps)} that are")
-    step = options.step if options.step is not None else median_step(steps)
-    svg = draw(by_rank, names, step, steps[step])
+    captions = options.names.split(",") if options.names else [str(path) for path in options.traces]
+    if len(captions) != len(options.traces):
+        sys.exit(f"--names: {len(captions)} names for {len(options.traces)} traces")
+    if len(options.traces) == 1:
+        captions = [""]
+    svg = draw([Step(path, options.step, caption) for path, caption in zip(options.traces, captions)])
     if options.write:
         options.write.write_text(svg, encoding="utf-8")
     else:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares simulated steps of a training with real ones: DLRM on two ranks that share a link of 1 Gb/s.
 
-    tools/step_figures.py [--rounds 7] [--steps 200] [--build build/release] [--out build/bench/steps]
+    tools/step_figures.py [--rounds 7] [--steps 200] [--build build/release] [--out build/bench/steps] [--picture FILE]
 
 In rounds, operators are measured anew and the training is simulated, then it runs: mpirun on two network namespaces
 (tools/rack_network.sh). The machine drifts, so each round compares its own two; the median round counts. Overheads, latency
@@ -12,6 +12,8 @@ Controls, which must miss or must hold:
     permuted   operators take each other's times: the simulation must miss by more than the bar
     endless    a network that takes no time: a step takes as long as the slowest rank computes
     slow       one rank computes twice as long: the other one waits for it
+
+--picture draws a step of the last round as an SVG: the real ranks above the simulated ones.
 
 Ends with 1 where a bar is missed, 77 where namespaces or Open MPI are missing.
 
@@ -128,8 +130,13 @@ class Bench:
 
     def train(self, name):
         shutil.rmtree(self.out / name, ignore_errors=True)
-        self.run("sh", ROOT / "tools" / "rack_network.sh", self.phloem, "train", "job.yaml", "--out", name, "--threads", "1")
+        self.run("sh", ROOT / "tools" / "rack_network.sh", self.phloem, "train", "job.yaml", "--out", name, "--threads", "1",
+                 "--trace", f"{name}.trace")
         return self.figures(name)
+
+    def draw(self, number, path):
+        self.run(sys.executable, ROOT / "tools" / "draw_timeline.py", f"real{number}.trace", f"simulated{number}/trace.json",
+                 "--names", "real,simulated", "--write", path.resolve())
 
     def figures(self, name):
         return json.loads((self.out / name / "summary.json").read_text(encoding="utf-8"))["ranks"]
@@ -184,13 +191,17 @@ def main():
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "bench" / "steps")
-    bench = Bench(parser.parse_args())
+    parser.add_argument("--picture", type=pathlib.Path)
+    options = parser.parse_args()
+    bench = Bench(options)
     bench.prepare()
     bench.fit_link()
     pairs = []
-    for number in range(parser.parse_args().rounds):
+    for number in range(options.rounds):
         simulated = bench.simulate(f"simulated{number}")
         pairs.append((bench.train(f"real{number}"), simulated))
+    if options.picture:
+        bench.draw(options.rounds - 1, options.picture)
     print(f"DLRM on two ranks over {GBITS:g} Gb/s, {bench.steps} steps, {network_figures.processor()}\n")
     error = report_rounds(pairs)
     print(f"\nmedian error {error:.1%} (at most {MOST_ERROR:.0%})")

@@ -45,6 +45,10 @@ python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' ste
 for text in 'Step 7 of 3 ranks' 'rank 2' '<title>gradients of dense parameters: '; do
     grep -qF "$text" step.svg || complain "the picture lacks '$text'"
 done
+draw trace.json --names one,other --write two.svg || complain "$(cat found)"
+python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' two.svg || complain 'two pictures are no SVG'
+[ "$(grep -c '>rank 2<' two.svg)" -eq 2 ] && grep -q '>other: step ' two.svg || complain 'the picture lacks the other trace'
+! draw --names one,other || complain 'there are two names for one trace'
 python3 - "$here/../.." <<'END' >found 2>&1 || complain "$(tail -n 1 found)"
 import pathlib, re, sys
 root = pathlib.Path(sys.argv[1])
