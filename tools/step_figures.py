@@ -40,7 +40,7 @@ MOST_ERROR = 0.10
 MOST_ENDLESS = 0.02  # of a step: the messages that ranks exchange still take turns
 JOB = """seed: 1
 data:
-  prepared: {data}
+  {data}
 model:
   kind: dlrm
   embedding_dim: 32
@@ -86,15 +86,14 @@ class Bench:
     def prepare(self):
         """Makes the data, and the plan that all runs carry out."""
         rows = self.steps * 2048
-        (self.out / "text.yaml").write_text(
-            JOB.format(data="", steps=1, plan="auto", rows=rows).replace("  prepared: \n", "  train: text/train.tsv\n  format: criteo\n"),
-            encoding="ascii",
-        )
+        text = JOB.format(data="train: text/train.tsv\n  format: criteo", steps=1, plan="auto", rows=rows)
+        (self.out / "text.yaml").write_text(text, encoding="ascii")
         self.run(self.phloem, "synth", "text.yaml", "--out", "text")
         self.run(self.phloem, "prepare", "text.yaml", "--out", "prepared", "--quiet")
-        job = JOB.format(data="prepared", steps=self.steps, plan="plan.yaml", rows=rows)
+        job = JOB.format(data="prepared: prepared", steps=self.steps, plan="plan.yaml", rows=rows)
         (self.out / "job.yaml").write_text(job[: job.index("synth:")], encoding="ascii")
-        self.run(self.phloem, "plan", "job.yaml", "--world", "2", "--ranks-per-host", "1", "--out", "plan.yaml", "--set", "parallel.plan=auto")
+        world = ["--world", "2", "--ranks-per-host", "1"]
+        self.run(self.phloem, "plan", "job.yaml", *world, "--out", "plan.yaml", "--set", "parallel.plan=auto")
 
     def write_topology(self, name, gbits, quarter_us, bandwidths, more=""):
         sizes = ", ".join(f"{{from_bytes: {size}, bandwidth: {part:.4f}}}" for size, part in sorted(bandwidths.items()))
@@ -125,7 +124,9 @@ class Bench:
     def simulate(self, name, topology="link.yaml", profile=None):
         """Simulates the training; returns its figures of ranks."""
         shutil.rmtree(self.out / name, ignore_errors=True)
-        self.run(self.phloem, "sim", "job.yaml", "--topology", topology, "--out", name, "--profile", profile or f"{name}.json", "--set", "threads=1")
+        profile = profile or f"{name}.json"
+        where = ["--topology", topology, "--profile", profile, "--out", name]
+        self.run(self.phloem, "sim", "job.yaml", *where, "--set", "threads=1")
         return self.figures(name)
 
     def train(self, name):
@@ -159,10 +160,9 @@ def report_rounds(pairs):
     print("| round | real, ms a step | simulated, ms | simulated ÷ real | real computing, ms | simulated, ms |")
     print("|---|---|---|---|---|---|")
     for number, (real, simulated) in enumerate(pairs, 1):
-        print(
-            f"| {number} | {real['step_seconds'] * 1e3:.2f} | {simulated['step_seconds'] * 1e3:.2f} "
-            f"| {simulated['step_seconds'] / real['step_seconds']:.3f} | {computed(real) * 1e3:.2f} | {computed(simulated) * 1e3:.2f} |"
-        )
+        ratio = simulated["step_seconds"] / real["step_seconds"]
+        steps = f"{real['step_seconds'] * 1e3:.2f} | {simulated['step_seconds'] * 1e3:.2f}"
+        print(f"| {number} | {steps} | {ratio:.3f} | {computed(real) * 1e3:.2f} | {computed(simulated) * 1e3:.2f} |")
     return abs(statistics.median(s["step_seconds"] / r["step_seconds"] for r, s in pairs) - 1)
 
 
@@ -172,7 +172,8 @@ def control(bench, pairs, profile):
     bench.permute(profile, "permuted.json")
     permuted = bench.simulate("permuted", profile="permuted.json")
     missed = abs(permuted["step_seconds"] / real - 1)
-    print(f"control, permuted times: {permuted['step_seconds'] * 1e3:.2f} ms, error {missed:.1%} (must be above {MOST_ERROR:.0%})")
+    step_ms = permuted["step_seconds"] * 1e3
+    print(f"control, permuted times: {step_ms:.2f} ms, error {missed:.1%} (must be above {MOST_ERROR:.0%})")
     bench.write_topology("endless.yaml", 1e6, 0, {0: 1})
     endless = bench.simulate("endless", "endless.yaml", profile)
     rest = endless["step_seconds"] / computed(endless) - 1
