@@ -99,21 +99,34 @@ void ph__page_add_figure(
     ph__json_set_text(item, "note", note);
 }
 
-struct ph__page_table ph__page_add_table(struct ph__json *blocks, const char *id,
-    const struct ph__page_column *columns, size_t num_columns, size_t num_rows)
+static void add_head(struct ph__json *heads, const struct ph__page_column *column)
+{
+    struct ph__json *head = append_object(heads);
+    ph__json_set_text(head, "name", column->name);
+    ph__json_set_text(head, "format", column->format);
+    ph__json_set_text(head, "title", column->title);
+}
+
+/* Adds a table without columns or rows, and gives its heads. */
+static struct ph__page_table add_empty_table(
+    struct ph__json *blocks, const char *id, size_t num_rows, struct ph__json **heads_out)
 {
     struct ph__json *table = ph__page_add_block(blocks, "table");
     ph__json_set_text(table, "id", id);
     ph__json_set_integer(table, "num_rows", (int64_t)num_rows);
-    struct ph__json *heads = set_array(table, "columns");
-    for (size_t i = 0; i < num_columns; i++) {
-        struct ph__json *head = append_object(heads);
-        ph__json_set_text(head, "name", columns[i].name);
-        ph__json_set_text(head, "format", columns[i].format);
-        ph__json_set_text(head, "title", columns[i].title);
-    }
+    *heads_out = set_array(table, "columns");
     struct ph__json *rows = set_array(table, "rows");
     return (struct ph__page_table){.rows = rows, .bars = set_array(table, "bars")};
+}
+
+struct ph__page_table ph__page_add_table(struct ph__json *blocks, const char *id,
+    const struct ph__page_column *columns, size_t num_columns, size_t num_rows)
+{
+    struct ph__json *heads;
+    const struct ph__page_table table = add_empty_table(blocks, id, num_rows, &heads);
+    for (size_t i = 0; i < num_columns; i++)
+        add_head(heads, &columns[i]);
+    return table;
 }
 
 struct ph__json *ph__page_add_row(struct ph__page_table *table, double bar)
@@ -122,6 +135,21 @@ struct ph__json *ph__page_add_row(struct ph__page_table *table, double bar)
     ph__json_append(table->rows, row);
     ph__json_append_number(table->bars, bar);
     return row;
+}
+
+void ph__page_add_text_table(struct ph__json *blocks, const char *id, const struct ph__text_table *table)
+{
+    const size_t num_rows = ph__text_table_num_rows(table);
+    struct ph__json *heads;
+    struct ph__page_table shown = add_empty_table(blocks, id, num_rows, &heads);
+    for (size_t i = 0; i < table->num_columns; i++)
+        add_head(heads, &(struct ph__page_column){.name = table->columns[i].name,
+                            .format = table->columns[i].is_number ? "number" : NULL});
+    for (size_t row = 0; row < num_rows && row < PH_PAGE_MAX_ROWS; row++) {
+        struct ph__json *values = ph__page_add_row(&shown, (double)NAN);
+        for (size_t column = 0; column < table->num_columns; column++)
+            ph__json_append_text(values, ph__text_table_at(table, row, column));
+    }
 }
 
 /* ---- plots ---- */

@@ -33,6 +33,7 @@
 
 #include "base/file/stream.h"
 #include "base/format/json.h"
+#include "base/format/text_table.h"
 
 struct ph__page {
     struct ph__json *document;         /* owned */
@@ -98,6 +99,9 @@ struct ph__page_table ph__page_add_table(struct ph__json *blocks, const char *id
 /* Adds a row and returns its values, borrowed: append one a column. bar: length of the bar behind the first
  * value, 0 .. 1, or NAN for none. */
 struct ph__json *ph__page_add_row(struct ph__page_table *table, double bar);
+
+/* Adds a text table as it is, its first PH_PAGE_MAX_ROWS rows. */
+void ph__page_add_text_table(struct ph__json *blocks, const char *id, const struct ph__text_table *table);
 
 /* ---- plots ---- */
 

@@ -55,41 +55,24 @@ static void add_plot(struct ph__page *page, const struct ph__comparison_tables *
     ph__json_set(plot, "rows", rows);
 }
 
-/* PH_ERROR_MEMORY. */
-static ph_status add_table(
+static void add_table(
     struct ph__page *page, const char *id, const char *title, const struct ph__text_table *table)
 {
-    struct ph__page_column *columns = calloc(table->num_columns, sizeof *columns);
     char table_id[32];
-    if (columns == NULL)
-        return ph__out_of_memory("cannot show a table of %zu columns", table->num_columns);
-    for (size_t i = 0; i < table->num_columns; i++)
-        columns[i] = (struct ph__page_column){
-            .name = table->columns[i].name, .format = table->columns[i].is_number ? "number" : NULL};
     snprintf(table_id, sizeof table_id, "%s-table", id);
-    const size_t num_rows = ph__text_table_num_rows(table);
-    struct ph__page_table shown = ph__page_add_table(
-        ph__page_add_section(page, id, title, NULL), table_id, columns, table->num_columns, num_rows);
-    for (size_t row = 0; row < num_rows && row < PH_PAGE_MAX_ROWS; row++) {
-        struct ph__json *values = ph__page_add_row(&shown, (double)NAN);
-        for (size_t column = 0; column < table->num_columns; column++)
-            ph__json_append_text(values, ph__text_table_at(table, row, column));
-    }
-    free(columns);
-    return PH_OK;
+    ph__page_add_text_table(ph__page_add_section(page, id, title, NULL), table_id, table);
 }
 
-static ph_status fill_page(struct ph__page *page, const struct ph__comparison_tables *tables)
+static void fill_page(struct ph__page *page, const struct ph__comparison_tables *tables)
 {
     static const char *const ids[] = {"accuracy", "published", "cost"};
     add_plot(page, tables);
     for (size_t i = 0; i < PH_NUM_COMPARISON_TABLES; i++)
         if (ph__text_table_num_rows(&tables->tables[i]) > 0)
-            PH_TRY(add_table(page, ids[i], tables->titles[i], &tables->tables[i]));
+            add_table(page, ids[i], tables->titles[i], &tables->tables[i]);
     if (tables->notes[0] != '\0')
         ph__page_add_text(
             ph__page_add_section(page, "missing", "What is missing", NULL), "preformatted", tables->notes);
-    return PH_OK;
 }
 
 static ph_status write_page(const struct ph__comparison_tables *tables, const char *path)
@@ -98,9 +81,8 @@ static ph_status write_page(const struct ph__comparison_tables *tables, const ch
     struct ph__page page;
     snprintf(heading, sizeof heading, "Comparison of %zu configs", tables->comparison->num_rows);
     ph__page_init(&page, "Comparison", heading, tables->about);
-    ph_status status = fill_page(&page, tables);
-    if (status == PH_OK)
-        status = ph__page_write(&page, path);
+    fill_page(&page, tables);
+    const ph_status status = ph__page_write(&page, path);
     ph__page_fini(&page);
     return status;
 }

@@ -41,6 +41,25 @@ static void a_page_holds_what_was_added(void **state)
     ph__json_destroy(read);
 }
 
+static void a_text_table_is_shown_as_it_is(void **state)
+{
+    (void)state;
+    static const struct ph__text_column columns[] = {{"name", false}, {"bytes", true}};
+    struct ph__text_table table;
+    struct ph__page page;
+    ph__text_table_init(&table, columns, 2);
+    ph__text_table_cell(&table, "a");
+    ph__text_table_cell(&table, "1 KiB");
+    ph__page_init(&page, "window", "heading", NULL);
+    ph__page_add_text_table(ph__page_add_section(&page, "first", "First", NULL), "table", &table);
+    ph__text_table_fini(&table);
+    struct ph__json *read = write_and_read(&page);
+    page_expect(page_row(read, "table", "a"), "[\"a\",\"1 KiB\"]");
+    page_expect(page_find(read, "table"), "{\"name\":\"bytes\",\"format\":\"number\",\"title\":null}");
+    page_expect(page_find(read, "table"), "\"num_rows\":1");
+    ph__json_destroy(read);
+}
+
 /* A text may hold what would end the script element, or begin a comment in it. */
 static void texts_are_never_markup(void **state)
 {
@@ -166,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_page_holds_what_was_added),
+        cmocka_unit_test(a_text_table_is_shown_as_it_is),
         cmocka_unit_test(texts_are_never_markup),
         cmocka_unit_test(values_that_are_not_finite_are_null),
         cmocka_unit_test(a_plot_holds_its_series_axes_and_marks),
