@@ -31,12 +31,12 @@ static void format_number(double number, char *text, size_t size)
         snprintf(text, size, "%.4f", number);
 }
 
-static void format_step(const struct ph_train_progress *progress, char *text, size_t size)
+static void format_step(uint64_t step, uint64_t total_steps, char *text, size_t size)
 {
-    if (progress->total_steps > 0)
-        snprintf(text, size, "%" PRIu64 "/%" PRIu64, progress->step, progress->total_steps);
+    if (total_steps > 0)
+        snprintf(text, size, "%" PRIu64 "/%" PRIu64, step, total_steps);
     else
-        snprintf(text, size, "%" PRIu64, progress->step);
+        snprintf(text, size, "%" PRIu64, step);
 }
 
 static void format_evaluation(const struct ph_train_progress *progress, char *line, size_t size)
@@ -57,7 +57,7 @@ void cli_progress_format(const struct ph_train_progress *progress, char *line, s
         return;
     }
     char step[64], loss[32], auc[32], left[32];
-    format_step(progress, step, sizeof step);
+    format_step(progress->step, progress->total_steps, step, sizeof step);
     format_number(progress->loss, loss, sizeof loss);
     format_number(progress->auc, auc, sizeof auc);
     format_time(progress->seconds_left, left, sizeof left);
@@ -82,6 +82,14 @@ void cli_progress_format_preparation(const struct ph_prepare_progress *progress,
         snprintf(line, size, "%s  %.1f MB  %.1f MB/s  %" PRIu64 " rows  %.0f rows/s", pass, done * 1e-6,
             done * 1e-6 * per_second, progress->num_rows, (double)progress->num_rows * per_second);
     }
+}
+
+void cli_progress_format_simulation(const struct cli_simulated *simulated, char *line, size_t size)
+{
+    char step[64], wall[32];
+    format_step(simulated->step, simulated->total_steps, step, sizeof step);
+    format_time(simulated->wall_seconds, wall, sizeof wall);
+    snprintf(line, size, "step %s  simulated %.6f s  wall time %s", step, simulated->seconds, wall);
 }
 
 /* Prints the line, and ignores failures: progress that nobody can read is no reason to stop, and main checks
@@ -113,6 +121,17 @@ void cli_progress_show_preparation(void *context, const struct ph_prepare_progre
     char line[256];
     cli_progress_format_preparation(progress, line, sizeof line);
     show_line(context, line);
+}
+
+void cli_progress_show_simulation(struct cli_progress *progress, const struct cli_simulated *simulated)
+{
+    char line[256];
+    if (!progress->is_live || (progress->line_length > 0 && simulated->wall_seconds - progress->wall_seconds <
+                                                                cli_progress_seconds(progress)))
+        return;
+    progress->wall_seconds = simulated->wall_seconds;
+    cli_progress_format_simulation(simulated, line, sizeof line);
+    show_line(progress, line);
 }
 
 double cli_progress_seconds(const struct cli_progress *progress)

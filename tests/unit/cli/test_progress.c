@@ -114,6 +114,35 @@ static void terminal_gets_one_line_written_over(void **state)
     assert_int_equal(end - second, second - text); /* the shorter line covers the longer one */
 }
 
+static void a_simulation_shows_both_times(void **state)
+{
+    (void)state;
+    struct cli_simulated simulated = {.step = 2, .total_steps = 20, .seconds = .0125, .wall_seconds = 61};
+    char line[256];
+    cli_progress_format_simulation(&simulated, line, sizeof line);
+    assert_string_equal(line, "step 2/20  simulated 0.012500 s  wall time 1:01");
+    simulated.total_steps = 0;
+    cli_progress_format_simulation(&simulated, line, sizeof line);
+    assert_string_equal(line, "step 2  simulated 0.012500 s  wall time 1:01");
+}
+
+static void a_simulation_shows_nothing_in_a_file_and_rests_on_a_terminal(void **state)
+{
+    (void)state;
+    const struct cli_simulated simulated = {.step = 1, .seconds = 1, .wall_seconds = 1};
+    for (int is_live = 0; is_live < 2; is_live++) {
+        FILE *file = tmpfile();
+        assert_non_null(file);
+        struct cli_progress progress = {.file = file, .is_live = is_live == 1};
+        cli_progress_show_simulation(&progress, &simulated);
+        const long length = ftell(file);
+        cli_progress_show_simulation(&progress, &simulated);
+        assert_int_equal(ftell(file), length);
+        assert_int_equal(length > 0, is_live);
+        fclose(file);
+    }
+}
+
 static void progress_that_cannot_be_written_stops_nothing(void **state)
 {
     (void)state;
@@ -135,6 +164,8 @@ int main(void)
         cmocka_unit_test(preparation_says_what_is_left_where_it_is_known),
         cmocka_unit_test(file_gets_a_plain_line_a_report),
         cmocka_unit_test(terminal_gets_one_line_written_over),
+        cmocka_unit_test(a_simulation_shows_both_times),
+        cmocka_unit_test(a_simulation_shows_nothing_in_a_file_and_rests_on_a_terminal),
         cmocka_unit_test(progress_that_cannot_be_written_stops_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
