@@ -56,8 +56,6 @@ struct ph__mail {
 
 /* ---- creating ---- */
 
-/* Creates the network: the links of the fabric, and behind them two for each rank, which carry what it sends
- * to, and gets from, other ranks of its host. */
 /* Returns what a message takes besides its bytes, at least. */
 static double besides_ns(const struct ph__fabric *fabric)
 {
@@ -67,6 +65,8 @@ static double besides_ns(const struct ph__fabric *fabric)
     return (fabric->messages.send_us + fabric->messages.receive_us) * 1e3 + least_ns;
 }
 
+/* Creates the network: the links of the fabric, and behind them two for each rank, which carry what it sends
+ * to, and gets from, other ranks of its host. */
 static ph_status create_network(struct ph__mail *mail, double slack)
 {
     const struct ph__fabric *fabric = mail->fabric;

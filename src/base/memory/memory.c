@@ -169,6 +169,7 @@ ph_status ph__array_reserve(void **items, size_t *capacity, size_t count, size_t
     void *grown = realloc(*items, bytes);
     if (grown == NULL)
         return ph__out_of_memory("cannot allocate %zu bytes for an array", bytes);
+    ph__memory_advise_large(grown, bytes);
     *items = grown;
     *capacity = wanted;
     return PH_OK;
