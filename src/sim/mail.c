@@ -356,12 +356,17 @@ ph_status ph__mail_send(
     }
     struct message *message = &mail->messages[index];
     message->is_sent = true;
-    message->is_eager = letter->bytes < (size_t)mail->fabric->messages.eager_bytes;
+    message->is_eager = letter->is_untimed || letter->bytes < (size_t)mail->fabric->messages.eager_bytes;
     message->is_over_for_sender = message->is_eager;
-    PH_TRY(find_way(mail, letter->from, letter->to, &message->way));
     PH_TRY(copy_data(message, data));
     mail->num_sent++;
     *message_out = message->is_eager ? PH_MAIL_DONE : index;
+    if (letter->is_untimed) {
+        message->has_left = true;
+        ph__heap_put(&mail->arriving, &mail->arrival_keys, index, letter->at_ns);
+        return PH_OK;
+    }
+    PH_TRY(find_way(mail, letter->from, letter->to, &message->way));
     if (message->is_eager)
         return leave(mail, index, letter->at_ns);
     return is_asked ? answer(mail, index, letter->at_ns, asked_ns) : PH_OK;

@@ -22,7 +22,8 @@ struct ph__letter {
     uint32_t from, to;
     int tag;
     size_t bytes;
-    double at_ns; /* when it is sent, or asked for */
+    double at_ns;    /* when it is sent, or asked for */
+    bool is_untimed; /* of a message that is sent: it arrives at once, past the network */
 };
 
 #define PH_MAIL_DONE UINT32_MAX /* number of a message that needs no more attention */

@@ -42,6 +42,7 @@ struct rank {
     double now_ns, owed_ns;  /* owed: for messages received, which the next thing that takes time pays */
     bool is_idle;            /* it waits for a message, not for its turn */
     bool is_out;             /* of its time */
+    bool is_untimed;         /* what it does takes no time */
     struct outside *outside; /* (num_outside) receives that no message has filled */
     size_t num_outside, outside_capacity;
     struct ph_comm *comm;
@@ -90,10 +91,15 @@ static ph_status work(const struct ph__clock *clock, const struct ph__timed_work
     return options->work != NULL ? options->work(options->work_context, work) : work->run(work->context);
 }
 
+void ph__world_take_time(bool takes_time)
+{
+    self->is_untimed = !takes_time;
+}
+
 void ph__world_compute(double ns)
 {
     pay(self);
-    self->now_ns += ns * self->slowness;
+    self->now_ns += self->is_untimed ? 0 : ns * self->slowness;
 }
 
 void ph__world_compute_traced(const struct ph__chakra_work *work, double ns)
@@ -161,14 +167,13 @@ static void tell(struct world *world, const struct ph__mail_news *news)
     size_t i = 0;
     while (rank->awaited[i].tag != news->tag)
         i++;
+    const bool is_paid = news->is_receive && !rank->is_untimed;
     rank->awaited[i].count--;
-    if (rank->is_idle) {
+    if (rank->is_idle)
         rank->now_ns = fmax(rank->now_ns, news->at_ns);
-        if (news->is_receive)
-            rank->now_ns += world->options->fabric->messages.receive_us * 1e3;
-    } else if (news->is_receive) {
-        rank->owed_ns += world->options->fabric->messages.receive_us * 1e3;
-    }
+    if (is_paid)
+        *(rank->is_idle ? &rank->now_ns : &rank->owed_ns) +=
+            world->options->fabric->messages.receive_us * 1e3;
     if (rank->awaited[i].count > 0)
         return;
     rank->awaited[i] = rank->awaited[--rank->num_awaited];
@@ -301,8 +306,8 @@ static bool send(void *context, size_t to, int tag, const void *data, size_t byt
         return true;
     }
     pay(rank);
-    rank->now_ns += world->options->fabric->messages.send_us * 1e3;
-    const struct ph__letter letter = {rank->index, (uint32_t)to, tag, bytes, rank->now_ns};
+    rank->now_ns += rank->is_untimed ? 0 : world->options->fabric->messages.send_us * 1e3;
+    const struct ph__letter letter = {rank->index, (uint32_t)to, tag, bytes, rank->now_ns, rank->is_untimed};
     if (world->is_stuck || ph__mail_send(world->mail, &letter, data, &message) != PH_OK)
         return say(world, error);
     ph__chakra_message(rank->trace, true, &letter, message);
@@ -324,7 +329,7 @@ static bool receive(void *context, size_t from, int tag, void *data, size_t byte
     if (rank->is_out)
         return receive_outside(rank, tag, data, bytes) || say(world, error);
     pay(rank);
-    const struct ph__letter letter = {(uint32_t)from, rank->index, tag, bytes, rank->now_ns};
+    const struct ph__letter letter = {(uint32_t)from, rank->index, tag, bytes, rank->now_ns, false};
     if (world->is_stuck || ph__mail_receive(world->mail, &letter, data, &message) != PH_OK)
         return say(world, error);
     ph__chakra_message(rank->trace, false, &letter, message);
@@ -456,6 +461,7 @@ static ph_status init(struct world *world)
             .world = world,
             .index = (uint32_t)i,
             .slowness = 1,
+            .is_untimed = world->options->is_untimed,
             .trace = ph__chakra_rank(world->options->chakra, i)};
         snprintf(rank->host, sizeof rank->host, "host%zu", i / world->options->fabric->ranks_per_host);
         sem_init(&rank->turn, 0, 0);

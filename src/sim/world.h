@@ -19,6 +19,7 @@ struct ph__world_options {
     /* Runs work of a rank, and passes its time by ph__world_compute; NULL: work takes no time. */
     ph_status (*work)(void *context, const struct ph__timed_work *work);
     void *work_context;          /* borrowed */
+    bool is_untimed;             /* until a rank calls ph__world_take_time, nothing takes its time */
     struct ph__chakra *chakra;   /* traces of the ranks; NULL: none. Borrowed */
     struct ph_comm_options comm; /* of all ranks; ranks_per_host is the fabric's */
 };
@@ -35,6 +36,9 @@ typedef ph_status ph__world_rank(struct ph_comm *comm, void *context);
  * that none sends. */
 ph_status ph__world_run(const struct ph__world_options *options, ph__world_rank *run, void *context,
     struct ph__world_figures *figures_out);
+
+/* Lets what the calling rank does take time, or not: messages that it then sends arrive at once. */
+void ph__world_take_time(bool takes_time);
 
 /* Passes time of the calling rank: it computes. */
 void ph__world_compute(double ns);

@@ -101,6 +101,12 @@ sed 's/bytes_per_s/byte_per_s/' gpu.json >typo.json
 fails 2 "typo.json: rates: unknown member 'byte_per_s'" \
     sim job.yaml --topology "$topologies/two_hosts.yaml" --out eighth --profile typo.json
 
+# Ranks that do not fit into their host end with the sum.
+printf 'version: 1\nkind: star\nhosts: 1\nranks_per_host: 2\nmachine: {memory_gb: 0.1}\n' >small.yaml
+fails 5 'the 2 ranks on host0 need ' \
+    sim job.yaml --topology small.yaml --out eighth --profile times.json --set parallel.plan=none
+contains stderr ' together (parameters, optimizer slots, batches)'
+
 fails 2 'sim requires --topology FILE and --out DIR' sim job.yaml --out eighth
 fails 2 'room for 2 ranks, not 3' sim job.yaml --topology "$topologies/two_hosts.yaml" --world 3 --out eighth
 fails 2 "parallel.sync: 'hub' cannot be simulated" \

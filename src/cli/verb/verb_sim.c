@@ -276,6 +276,7 @@ static ph_status run_world(
         .slack = SLACK,
         .work = ph__simulation_work,
         .work_context = simulating->simulation,
+        .is_untimed = simulating->world_size > 1, /* a single rank counts no steps */
         .chakra = simulating->chakra,
         .comm = {.task = "phloem sim", .timeout_seconds = simulating->config.parallel.timeout_seconds}};
     const ph_status status = ph__world_run(&options, train, simulating, figures_out);
