@@ -57,7 +57,9 @@ static ph_status run_by(struct ph__call *call, const struct ph_backend *backend)
 {
     const struct ph_backend *former = call->backend;
     call->backend = backend;
+    ph__absent_run(call->node->name);
     const ph_status status = call->node->op->run(call);
+    ph__absent_run(NULL);
     call->backend = former;
     for (size_t k = 0; k < call->num_outputs; k++)
         ph__type_shape(call->outputs[k].type, call->extents, &call->outputs[k].shape);

@@ -1,7 +1,9 @@
 #include "base/memory/absent.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/memory/memory.h"
 
@@ -52,6 +54,44 @@ bool ph__memory_is_absent(const void *pointer)
     const unsigned char *address = pointer;
     return used != NULL && address >= used->begin && address < used->end;
 }
+
+/* ---- touches ---- */
+
+static _Thread_local const char *running;
+static struct sigaction former; /* written once, before there is a touch */
+
+void ph__absent_run(const char *what)
+{
+    running = what;
+}
+
+static void say(const char *text)
+{
+    const ssize_t written = write(STDERR_FILENO, text, strlen(text));
+    (void)written;
+}
+
+/* Leaves other faults to the former handler: the instruction faults again. */
+static void explain(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (!ph__memory_is_absent(info->si_addr)) {
+        sigaction(number, &former, NULL);
+        return;
+    }
+    say("phloem: error: bug: ");
+    say(running != NULL ? running : "the program");
+    say(" touched numbers that a simulation does not have\n");
+    _exit(1);
+}
+
+void ph__absent_explain_touches(void)
+{
+    const struct sigaction action = {.sa_sigaction = explain, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, &former);
+}
+
+/* ---- numbers ---- */
 
 ph_status ph__numbers_alloc(size_t size, const char *what, void **pointer_out)
 {

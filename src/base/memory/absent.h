@@ -1,5 +1,6 @@
 /* Memory of numbers that are not there. A simulated rank's parameters, activations and gradients have
- * addresses and sizes, but no bytes: nothing computes them. To touch them is a bug, which ends the process.
+ * addresses and sizes, but no bytes: nothing computes them. To touch them is a bug, which ends the process
+ * by SIGSEGV.
  *
  * A thread that uses an absent memory gets all its numbers from there. Threads may share one if one of them
  * runs at a time. */
@@ -29,6 +30,12 @@ uint64_t ph__absent_live_bytes(void);
 
 /* Returns true when the calling thread's absent memory has the address. */
 bool ph__memory_is_absent(const void *pointer);
+
+/* Names what the calling thread runs, for the error of a touch. Static or borrowed until the next call. */
+void ph__absent_run(const char *what);
+/* Lets a touch end the process with one line, which names what ran, and exit code 1. Called once, by a
+ * program. */
+void ph__absent_explain_touches(void);
 
 /* Allocates memory for numbers that only operators and messages touch: as ph__memory_alloc does or, where the
  * thread uses an absent memory, there. Freed with ph__numbers_free by a thread that uses the same. */

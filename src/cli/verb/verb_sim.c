@@ -391,6 +391,7 @@ ph_status verb_sim(int argc, char **argv)
     struct machine machine = {.request = &request};
     bool is_done = false;
     ph_status status = parse(argc, argv, &request, &is_done);
+    ph__absent_explain_touches();
     if (status == PH_OK && !is_done)
         status = request.sweeps.count > 0 ? run_sweep(&machine) : run_one(&machine);
     ph__op_times_close(machine.times);
