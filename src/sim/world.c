@@ -350,7 +350,6 @@ static bool test(void *context, struct ph__transport_request *request, bool *is_
     *is_done_out = is_done_request(request);
     if (*is_done_out || rank->is_out)
         return true;
-    catch_up(rank);
     if (world->is_stuck)
         return say(world, error);
     *is_done_out = request->spare == IS_SEND ? ph__mail_is_sent(world->mail, message)
@@ -360,11 +359,17 @@ static bool test(void *context, struct ph__transport_request *request, bool *is_
     return true;
 }
 
+static void look(void *context)
+{
+    struct rank *rank = context;
+    if (!rank->is_out)
+        catch_up(rank);
+}
+
 static void idle(void *context)
 {
     struct rank *rank = context;
     pay(rank);
-    catch_up(rank);
     const bool may_wait = !rank->has_news && !rank->world->is_stuck;
     rank->has_news = false;
     if (!may_wait)
@@ -422,6 +427,7 @@ static void *be_rank(void *context)
         .send = send,
         .receive = receive,
         .test = test,
+        .look = look,
         .idle = idle,
         .close = close_transport};
     while (sem_wait(&rank->turn) != 0) {

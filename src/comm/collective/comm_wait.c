@@ -152,6 +152,8 @@ static ph_status look_and_poll(struct ph_comm *comm)
 
 ph_status ph__comm_progress(struct ph_comm *comm)
 {
+    if (comm->transport.look != NULL)
+        comm->transport.look(comm->transport.context);
     if (comm->profile == NULL || comm->operations.num_flying == 0)
         return look_and_poll(comm);
     const uint64_t since_ns = ph__clock_ns();

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PH_TRANSPORT_VERSION 2u
+#define PH_TRANSPORT_VERSION 3u
 #define PH_TRANSPORT_SYMBOL "ph__transport_plugin" /* const struct ph__transport_plugin */
 #define PH_TRANSPORT_MAX_TAG 32767                 /* MPI guarantees no more */
 #define PH_TRANSPORT_MAX_BYTES ((size_t)1 << 30)   /* of one message: MPI counts in int */
@@ -44,6 +44,9 @@ struct ph__transport {
     bool (*test)(void *context, struct ph__transport_request *request, bool *is_done_out,
         char error[PH_TRANSPORT_ERROR_BYTES]);
 
+    /* Called before requests are tested for which the rank does not wait: what has happened by now is then
+     * known. NULL: it always is. */
+    void (*look)(void *context);
     /* Passes time until a message may be done. NULL: the caller passes it as it likes. */
     void (*idle)(void *context);
 
