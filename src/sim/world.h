@@ -2,7 +2,7 @@
  * a time, the one whose clock is behind all others', so that what it sees of the others is what has happened
  * by then. Sending, receiving and computing take simulated time; all else takes none.
  *
- * A rank that runs may be ahead of the others until it looks whether a message is done; then it waits for its
+ * A rank that runs may be ahead of the others until it polls, or waits for a message; then it waits for its
  * turn. Same inputs give the same times, to the bit. */
 #ifndef PH_SIM_WORLD_H
 #define PH_SIM_WORLD_H
