@@ -359,7 +359,7 @@ static bool test(void *context, struct ph__transport_request *request, bool *is_
     return true;
 }
 
-/* A rank that waits need not look: it is told, while others take their turns. */
+/* Catches up, unless the rank waits: then it is told, while others take their turns. */
 static void look(void *context)
 {
     struct rank *rank = context;
