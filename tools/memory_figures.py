@@ -3,8 +3,8 @@
 
     tools/memory_figures.py [--build build/release] [--out build/bench/memory]
 
-All run on this machine, by one plan. Prints the peak of anonymous memory of each rank, and ends with 1 where a simulated one
-differs by more than 1%; 77 where Open MPI's mpirun, or 16 GB of free memory, is missing.
+All run on this machine, by one plan, for so many steps that they write to nearly all pages of their tables. Prints the peak
+of anonymous memory of each rank, and ends with 1 where a simulated one differs by more than 1%; 77 where Open MPI's mpirun, or 16 GB of free memory, is missing.
 
 Build first: ./run build
 """
@@ -25,10 +25,10 @@ JOB = """seed: 1
 threads: 1
 data: {train: text/train.tsv, format: criteo, encoding: hash, rows: 1200000}
 model: {kind: dlrm, embedding_dim: 32, interaction: dot, bottom_units: [64, 32], top_units: [64, 32]}
-train: {epochs: 1, batch_size: 4096, max_steps: 4, report: false}
+train: {epochs: 1, batch_size: 4096, max_steps: 24, report: false}
 optimizer: {kind: adam}
 parallel: {plan: plan.yaml}
-synth: {format: criteo, train_rows: 20000, valid_rows: 1000, test_rows: 1000, table_rows: 100000}
+synth: {format: criteo, train_rows: 100000, valid_rows: 1000, test_rows: 1000, table_rows: 1000000}
 """
 TOPOLOGY = f"version: 1\nkind: star\nhosts: 1\nranks_per_host: {RANKS}\n"
 
