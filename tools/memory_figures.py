@@ -4,7 +4,8 @@
     tools/memory_figures.py [--build build/release] [--out build/bench/memory]
 
 All run on this machine, by one plan, for so many steps that they write to nearly all pages of their tables. Prints the peak
-of anonymous memory of each rank, and ends with 1 where a simulated one differs by more than 1%; 77 where Open MPI's mpirun, or 16 GB of free memory, is missing.
+of anonymous memory of each rank, and ends with 1 where a simulated one differs by more than 1%; 77 where Open MPI's mpirun,
+or 16 GB of free memory, is missing.
 
 Build first: ./run build
 """
