@@ -11,8 +11,10 @@
 
 enum { WARM_UPS = 2, RUNS = 5, NUMBER_BYTE = 0x3c }; /* 0x3c3c3c3c is .0115 as fp32, 0x3c3c as much as bf16 */
 
-#define SCRATCH_BYTES ((size_t)1 << 40) /* addresses: few of them are used */
-#define MOST_FILLED ((size_t)64 << 20)  /* of one operand; of a larger table the rows that ids name are */
+/* Addresses that are asked for at first, and at last: sanitizers leave fewer. Few of them are used. */
+#define MOST_BYTES ((size_t)1 << 40)
+#define LEAST_BYTES ((size_t)1 << 32)
+#define MOST_FILLED ((size_t)64 << 20) /* of one operand; of a larger table the rows that ids name are */
 
 /* A call to measure, and its operands. */
 struct trial {
@@ -31,13 +33,23 @@ void ph__op_scratch_fini(struct ph__op_scratch *scratch)
     *scratch = (struct ph__op_scratch){0};
 }
 
+static ph_status reserve(struct ph__op_scratch *scratch)
+{
+    void *begin = NULL;
+    size_t size = MOST_BYTES;
+    ph_status status;
+    while ((status = ph__memory_alloc_sparse(size, "operands to measure with", &begin)) != PH_OK &&
+           size > LEAST_BYTES)
+        size /= 2;
+    if (status == PH_OK)
+        *scratch = (struct ph__op_scratch){begin, size, 0};
+    return status;
+}
+
 static ph_status take(struct ph__op_scratch *scratch, size_t bytes, void **pointer_out)
 {
-    if (scratch->begin == NULL) {
-        void *begin;
-        PH_TRY(ph__memory_alloc_sparse(SCRATCH_BYTES, "operands to measure with", &begin));
-        *scratch = (struct ph__op_scratch){begin, SCRATCH_BYTES, 0};
-    }
+    if (scratch->begin == NULL)
+        PH_TRY(reserve(scratch));
     if (bytes > scratch->size - scratch->used)
         return ph__out_of_memory("an operand of %zu bytes to measure with", bytes);
     *pointer_out = scratch->begin + scratch->used;
