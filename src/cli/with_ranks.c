@@ -41,6 +41,14 @@ static void end_deadline(void)
     alarm(0);
 }
 
+/* Prints the last error, while the other ranks wait to leave with this one: once a rank has ended with a
+ * failure, a launcher ends all, and what is printed then may be lost. */
+static void speak(void)
+{
+    fflush(stdout);
+    fprintf(stderr, "phloem: error: %s\n", ph_error_text());
+}
+
 /* ---- work with other ranks ---- */
 
 /* Ends the communicator before a deadline: MPI waits at its end for all ranks, and does not notice their
@@ -55,8 +63,8 @@ static void close_comm(const struct cli_ranks *ranks, struct ph_comm *comm, ph_s
             "early or stalled\n",
             ranks->done_text);
     else if (speaks)
-        snprintf(line, sizeof line, "phloem: error: %s\n", ph_error_text());
-    fflush(stdout); /* a failure is reported at the program's end */
+        speak();
+    fflush(stdout);
     /* The rank that speaks ends first: when a rank fails, MPICH's launcher ends the others, and what they
      * have just written is lost. */
     const double seconds = ranks->parallel->timeout_seconds + (speaks ? 0 : 1);
@@ -87,7 +95,7 @@ ph_status cli_with_ranks(const struct cli_ranks *ranks, ph_status status)
         status = ph_comm_fail(comm, status); /* sets the last error again */
     const bool speaks = status == PH_OK ? ph_comm_rank(comm) == 0 : ph_comm_speaks(comm);
     close_comm(ranks, comm, status, speaks);
-    return speaks ? status : ph_fail(status, "%s", "");
+    return status == PH_OK ? PH_OK : ph_fail(status, "%s", ""); /* the rank that speaks has spoken */
 }
 
 /* ---- verbs for one process ---- */
@@ -112,8 +120,10 @@ static ph_status refuse(const char *task, const char *text)
         ph_comm_fail(comm, PH_ERROR_USAGE);
     else if (meeting == PH_OK)
         (void)ph__comm_barrier(comm); /* wait until the first rank has failed */
+    if (speaks)
+        speak();
     ph_comm_destroy(comm);
-    return speaks ? PH_ERROR_USAGE : ph_fail(PH_ERROR_USAGE, "%s", "");
+    return ph_fail(PH_ERROR_USAGE, "%s", "");
 }
 
 ph_status cli_check_one_process(const char *verb)

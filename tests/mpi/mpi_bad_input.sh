@@ -24,7 +24,7 @@ fails() {
     shift 2
     launch 2 sh by_rank "$@" --out run --quiet
     [ "$status" -eq "$wanted" ] || complain "train $* (rank 1: $PH_TEST_ODD) ended with $status; wanted $wanted"
-    grep -qF "$text" stderr || complain "train $* (rank 1: $PH_TEST_ODD): stderr lacks \"$text\""
+    grep -qF -- "$text" stderr || complain "train $* (rank 1: $PH_TEST_ODD): stderr lacks \"$text\""
     [ "$(grep -c '^phloem: ' stderr)" -eq 1 ] || complain "train $* (rank 1: $PH_TEST_ODD): wanted one line on stderr"
     ! grep -q '^trained' stdout || complain "train $*: a summary of what has failed"
 }
@@ -95,7 +95,7 @@ differs 2 "data.train differs between ranks 0 ('files: 1" --set data.train=data/
 differs 3 'data/none.tsv' --set data.train=data/none.tsv
 sed 's/row_wise/table_wise/' plan.yaml >other_plan.yaml
 differs 2 "the plan of embedding.C1 differs between ranks 0 ('row_wise 0 1') and 1 ('table_wise " --set parallel.plan=other_plan.yaml
-differs 2 'would overwrite job.yaml' --trace job.yaml
+differs 2 'would overwrite the input job.yaml' --trace job.yaml
 cp -R data copy
 PH_TEST_ODD='--set data.train=copy/train.tsv --set threads=2'
 succeeds job.yaml --out run

@@ -152,13 +152,13 @@ static ph_status look_and_poll(struct ph_comm *comm)
 
 ph_status ph__comm_progress(struct ph_comm *comm)
 {
+    const bool is_counted = comm->profile != NULL && comm->operations.num_flying > 0;
+    const uint64_t since_ns = is_counted ? ph__clock_ns() : 0;
     if (comm->transport.look != NULL)
         comm->transport.look(comm->transport.context);
-    if (comm->profile == NULL || comm->operations.num_flying == 0)
-        return look_and_poll(comm);
-    const uint64_t since_ns = ph__clock_ns();
     const ph_status status = look_and_poll(comm);
-    ph__comm_profile_polled(comm->profile, since_ns);
+    if (is_counted)
+        ph__comm_profile_polled(comm->profile, since_ns);
     return status;
 }
 
