@@ -146,7 +146,7 @@ int main(int argc, char **argv)
     ph_status status = run(argc, argv);
     if (status == PH_OK && !is_printed())
         status = ph_fail(PH_ERROR_DISK, "cannot write standard output");
-    if (status != PH_OK && ph_error_text()[0] != '\0') /* without a text: another process reports it */
+    if (status != PH_OK && ph_error_text()[0] != '\0') /* without a text: it is reported elsewhere */
         fprintf(stderr, "phloem: error: %s\n", ph_error_text());
     return ph_status_exit_code(status);
 }

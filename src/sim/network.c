@@ -100,7 +100,8 @@ ph_status ph__network_add_route(
 
 /* ---- the journal ---- */
 
-ph_status ph__network_note(struct ph__network *network, const struct ph__event *event)
+/* Adds an event, and so sets the time. */
+static ph_status note(struct ph__network *network, const struct ph__event *event)
 {
     PH_TRY(ph__array_reserve((void **)&network->events, &network->events_capacity, network->num_events + 1,
         sizeof *network->events));
@@ -118,7 +119,7 @@ ph_status ph__network_note_rate(struct ph__network *network, uint32_t index, dou
         .rate = network->routes[index].rate,
         .served = service->served,
         .since_ns = service->since_ns};
-    return ph__network_note(network, &event);
+    return note(network, &event);
 }
 
 /* ---- flows on their routes ---- */
@@ -246,7 +247,7 @@ static ph_status end_flow(struct ph__network *network, uint32_t flow, double at_
 {
     const struct ph__event event = {
         .kind = PH_EVENT_END, .subject = flow, .at_ns = at_ns, .due_ns = network->due_ns};
-    return ph__network_note(network, &event);
+    return note(network, &event);
 }
 
 /* Counts from 0 what a route serves, when it gets its first flow. */
@@ -268,7 +269,7 @@ static ph_status begin(struct ph__network *network, uint32_t index, double at_ns
     ph__heap_take(&network->coming, &network->flow_keys, index);
     if (service->flows.count == 0)
         PH_TRY(open_route(network, flow->route, at_ns));
-    PH_TRY(ph__network_note(network, &event));
+    PH_TRY(note(network, &event));
     if (!takes_time(network, index))
         return end_flow(network, index, at_ns);
     const double rate = network->routes[flow->route].rate;
@@ -305,7 +306,7 @@ static ph_status share(struct ph__network *network)
     const struct ph__event event = {.kind = PH_EVENT_SHARED, .at_ns = at_ns, .due_ns = at_ns};
     PH_TRY(ph__network_share(network, at_ns));
     network->due_ns = (double)INFINITY;
-    return ph__network_note(network, &event);
+    return note(network, &event);
 }
 
 /* Returns the time of the next event. */
@@ -476,9 +477,4 @@ ph_status ph__network_next_end(
         network->done_ns = until_ns;
     *has_ended_out = has_ended;
     return PH_OK;
-}
-
-double ph__network_rate(const struct ph__network *network, uint32_t flow)
-{
-    return network->routes[network->flows[flow].route].rate;
 }

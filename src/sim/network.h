@@ -69,7 +69,4 @@ double ph__network_next_ns(const struct ph__network *network);
  * came before, may be used again. */
 void ph__network_forget(struct ph__network *network, double before_ns);
 
-/* Returns a running flow's bytes a nanosecond, at the time of the last event. */
-double ph__network_rate(const struct ph__network *network, uint32_t flow);
-
 #endif

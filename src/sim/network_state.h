@@ -94,9 +94,7 @@ static inline const uint32_t *ph__route_links(
     return network->route_links + route->first_link;
 }
 
-/* Adds to the journal, and so sets the time. PH_ERROR_MEMORY. */
-ph_status ph__network_note(struct ph__network *network, const struct ph__event *event);
-/* Adds a route's rate, which is about to change. PH_ERROR_MEMORY. */
+/* Adds a route's rate, which is about to change, to the journal. PH_ERROR_MEMORY. */
 ph_status ph__network_note_rate(struct ph__network *network, uint32_t route, double at_ns);
 /* Puts a route to its place among those that run, by the end of its first flow. */
 void ph__route_place(struct ph__network *network, uint32_t route);

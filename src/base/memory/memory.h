@@ -33,7 +33,8 @@ bool ph__size_mul(size_t a, size_t b, size_t *out);
 bool ph__size_add(size_t a, size_t b, size_t *out);
 size_t ph__size_align(size_t size); /* rounded up to PH_ALIGNMENT */
 
-/* Grows *items (malloc'ed, element size `size`) to hold at least `count`, doubling. */
+/* Grows *items (malloc'ed, element size `size`) to hold at least `count`, doubling; large arrays are advised
+ * as transparent huge pages. */
 ph_status ph__array_reserve(void **items, size_t *capacity, size_t count, size_t size);
 
 /* Gives the bytes that this process may still use: the least of MemAvailable and the cgroups' (v1 and v2)

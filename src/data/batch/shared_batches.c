@@ -146,8 +146,7 @@ static void give_back(struct ph__shared_pass *pass, uint64_t number)
     }
 }
 
-/* Lets a rank leave that has taken all batches before `number`. It gives back the last of them, and those
- * that it will not take. */
+/* Gives back the rank's last batch, and those that it will not take. */
 void ph__shared_pass_close(struct ph__shared_pass *pass, uint64_t number)
 {
     if (pass == NULL)

@@ -17,7 +17,8 @@ void ph__shared_batches_destroy(struct ph__shared_batches *shared);
 /* Returns the bytes of the rows that passes hold to draw batches from: what each rank would hold alone. */
 uint64_t ph__shared_batches_row_bytes(const struct ph__shared_batches *shared);
 
-/* Opens a pass, or joins one that another rank has opened with the same path and options but for the rank.
+/* Opens a pass, or joins one that another rank has opened with the same path and options but for the rank. A
+ * rank opens each pass once.
  * Path and encoder are borrowed until the pass is closed. Errors are ph_batches_open's. */
 ph_status ph__shared_pass_open(struct ph__shared_batches *shared, const struct ph_encoder *encoder,
     const char *path, const struct ph_batches_options *options, struct ph__shared_pass **pass_out);
