@@ -37,7 +37,7 @@ SUB_ROOMS = {
     "net": ["link", "server"],
     "comm": ["wire", "watch", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
-    "shard": ["lookup", "dense"],
+    "shard": ["lookup", "units", "dense"],
     "serve": ["wire", "queue", "repository", "server"],
     "train": ["measure", "config", "ranks", "folder", "loop"],
     "cli": ["hub", "verb"],

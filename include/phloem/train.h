@@ -101,9 +101,21 @@ struct ph_train_settings {
 
 enum ph_sync { PH_SYNC_NONE, PH_SYNC_ALLREDUCE, PH_SYNC_HUB };
 
+/* Ways in which ranks hold dense parameters (docs/PARALLEL.md). AUTO: as the plan file says or, where ranks
+ * make a plan, replicated unless memory forbids it. */
+enum ph_dense_sharding {
+    PH_DENSE_SHARDING_AUTO,
+    PH_DENSE_SHARDING_REPLICATED,
+    PH_DENSE_SHARDING_ZERO1,
+    PH_DENSE_SHARDING_KEEP_AFTER_FORWARD,
+    PH_DENSE_SHARDING_FULL,
+    PH_DENSE_SHARDING_HYBRID
+};
+
 /* The keys under "parallel". */
 struct ph_parallel_settings {
-    const char *plan;     /* a file, "auto" or "none" */
+    const char *plan; /* a file, "auto" or "none" */
+    enum ph_dense_sharding dense_mode;
     const char *topology; /* a file that "auto" takes the machines' figures from; NULL: nominal ones */
     enum ph_sync sync;
     const char *transport;

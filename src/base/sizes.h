@@ -34,4 +34,14 @@ static inline size_t ph__range_start(size_t n, size_t range, size_t num_ranges)
     return n / num_ranges * range + n % num_ranges * range / num_ranges;
 }
 
+/* Elements of one task of an elementwise loop. Sums over a parameter are added block by block, and sharded
+ * dense parameters are cut between blocks, so that shards make the sums of whole parameters. */
+#define PH_BLOCK_ELEMENTS 16384u
+
+/* Returns the rows of one block, of row_elements each: about PH_BLOCK_ELEMENTS elements, at least one row. */
+static inline size_t ph__block_rows(size_t row_elements)
+{
+    return ph__max(1, PH_BLOCK_ELEMENTS / ph__max(1, row_elements));
+}
+
 #endif

@@ -57,6 +57,13 @@ struct ph_distribution {
      * program is destroyed. */
     void (*spread)(
         void *context, struct ph_builder *builder, const ph_value **more_out, size_t *num_more_out);
+    /* Returns the value of forward whose gradient is the parameter's: the parameter itself, or what stands
+     * for it while it is spread. */
+    ph_value (*read_as)(void *context, ph_value parameter);
+    /* Called when backward, the current entry, has been differentiated, which may run once for each
+     * micro-batch; parameters and gradients (count) as those of reduce. */
+    void (*differentiated)(void *context, struct ph_builder *builder, size_t count,
+        const ph_value *parameters, ph_value *gradients);
     /* Turns gradients of this rank's samples into those of the global batch: of parameters, and behind them
      * of the values that spread has listed. gradients (count) are changed; 0 stays 0. */
     void (*reduce)(void *context, struct ph_builder *builder, size_t count, const ph_value *parameters,

@@ -62,6 +62,16 @@ uint32_t *ph__graph_count_readers(const struct ph__graph *graph)
     return readers;
 }
 
+bool ph__graph_keeps_result(const struct ph__graph *graph, const struct ph__node *node)
+{
+    bool is_kept = (node->op->traits & PH_OP_ONCE_PER_VERSION) != 0;
+    for (uint32_t k = 0; is_kept && k < node->num_inputs; k++) {
+        const enum ph__storage storage = graph->values[node->inputs[k]].storage;
+        is_kept = node->inputs[k] == 0 || storage == PH_STORAGE_PARAMETER || storage == PH_STORAGE_STATE;
+    }
+    return is_kept;
+}
+
 void ph__graph_set_producers(struct ph__graph *graph, size_t begin)
 {
     for (size_t i = begin; i < graph->num_nodes; i++)

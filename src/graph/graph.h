@@ -152,6 +152,9 @@ ph_value ph__find_named(const struct ph__named_value *list, size_t count, const 
 /* Counts the live nodes that read each value; an alias's readers count for its source too. malloc'ed, NULL:
  * out of memory. */
 uint32_t *ph__graph_count_readers(const struct ph__graph *graph);
+/* Returns true when the results of a node are kept until a parameter or state that it reads changes: an
+ * operator of that trait which reads nothing else. */
+bool ph__graph_keeps_result(const struct ph__graph *graph, const struct ph__node *node);
 /* Updates the producers of the outputs of the nodes from `begin` on, after these were reordered. */
 void ph__graph_set_producers(struct ph__graph *graph, size_t begin);
 /* Moves the nodes from `begin` on, which were appended, before node `index`. */

@@ -93,7 +93,7 @@ static ph_status add_node_buffers(struct planner *planner, size_t index)
     const struct ph__graph *graph = &planner->program->graph;
     const struct ph__node *node = &graph->nodes[index];
     struct ph__call call = call_at_capacity(planner, node);
-    bool is_kept = (node->op->traits & (PH_OP_ONCE_PER_VERSION | PH_OP_KEEPS_OUTPUTS)) != 0;
+    bool is_kept = (node->op->traits & PH_OP_KEEPS_OUTPUTS) != 0 || ph__graph_keeps_result(graph, node);
     for (uint32_t k = 0; k < node->num_outputs; k++) {
         ph_value value = node->outputs[k];
         if (!is_planned(&graph->values[value]))

@@ -89,7 +89,8 @@ static void carry_kept(const struct ph_workspace *workspace, const struct ph__me
     for (size_t i = 0; i < graph->num_nodes && workspace->memory != NULL; i++) {
         const struct ph__node *node = &graph->nodes[i];
         for (uint32_t k = 0; k < node->num_outputs && (node->op->traits & PH_OP_KEEPS_OUTPUTS) != 0; k++)
-            carry_value(workspace, node->outputs[k], plan, memory);
+            if (graph->values[node->outputs[k]].storage == PH_STORAGE_WORKSPACE)
+                carry_value(workspace, node->outputs[k], plan, memory);
     }
 }
 
@@ -378,7 +379,7 @@ void ph__workspace_call(struct ph_workspace *workspace, size_t index, uint64_t *
  * their sum changes with any of them. */
 static bool is_current(struct ph_workspace *workspace, size_t index, const struct ph__call *call)
 {
-    if ((call->node->op->traits & PH_OP_ONCE_PER_VERSION) == 0)
+    if (!ph__graph_keeps_result(graph_of(workspace), call->node))
         return false;
     uint64_t version = 1;
     for (size_t k = 0; k < call->num_inputs; k++)

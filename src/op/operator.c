@@ -92,13 +92,6 @@ size_t ph__row_width(const struct ph__operand *operand)
     return operand->shape.dims[operand->shape.num_dims - 1];
 }
 
-size_t ph__block_rows(size_t row_elements)
-{
-    if (row_elements >= PH_BLOCK_ELEMENTS)
-        return 1;
-    return PH_BLOCK_ELEMENTS / (row_elements > 0 ? row_elements : 1);
-}
-
 /* Counts bags as their offsets alone: operators that count by elements do not read the items. */
 static double operand_bytes(const struct ph__operand *operand)
 {

@@ -7,12 +7,11 @@
 #ifndef PH_OP_OPERATOR_H
 #define PH_OP_OPERATOR_H
 
+#include "base/sizes.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 #include "op/registry.h"
 #include "phloem/op.h"
-
-#define PH_BLOCK_ELEMENTS 16384u /* elements of one task of an elementwise loop */
 
 /* ---- types ---- */
 
@@ -36,8 +35,6 @@ size_t ph__rows(const struct ph__operand *operand);         /* dims[0] */
 size_t ph__row_elements(const struct ph__operand *operand); /* product of the other dimensions */
 size_t ph__vectors(const struct ph__operand *operand);      /* product of all dimensions but the last */
 size_t ph__row_width(const struct ph__operand *operand);    /* the last dimension */
-/* Returns the rows of one task, of row_elements each: about PH_BLOCK_ELEMENTS elements, at least one row. */
-size_t ph__block_rows(size_t row_elements);
 
 /* ---- costs ---- */
 

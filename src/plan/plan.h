@@ -96,9 +96,97 @@ struct ph__plan_table {
     uint64_t bytes; /* of all its shards, or of one copy, with slots */
 };
 
+/* ---- dense parameters ----
+ *
+ * How ranks hold the dense parameters, which every rank needs in every step:
+ *
+ *   mode                parameters           optimizer slots and summed gradients
+ *   replicated          whole                whole
+ *   zero1               whole, and a shard   a shard
+ *   keep_after_forward  a shard; whole from forward to backward, unit by unit     a shard
+ *   full                a shard; whole while a unit computes                      a shard
+ *   hybrid              as full, within groups of ranks, each of which has all shards
+ *
+ * A *unit* is a few parameters that are gathered and reduced together. Its parameters, one behind the other,
+ * are cut between blocks of rows (base/sizes.h) into shards as equal as whole blocks allow.
+ *
+ * Sources: Zhao et al. 2023 (arXiv 2304.11277, sections 3 and 4); Rajbhandari et al. 2020 (arXiv 1910.02054)
+ * for zero1. */
+#define PH_DENSE_MODE_LIST(X)                            \
+    X(PH_DENSE_REPLICATED, "replicated")                 \
+    X(PH_DENSE_ZERO1, "zero1")                           \
+    X(PH_DENSE_KEEP_AFTER_FORWARD, "keep_after_forward") \
+    X(PH_DENSE_FULL, "full")                             \
+    X(PH_DENSE_HYBRID, "hybrid")
+
+#define PH_DENSE_MODE_ENUM(name, text) name,
+enum ph__dense_mode { PH_DENSE_MODE_LIST(PH_DENSE_MODE_ENUM) PH_DENSE_MODE_COUNT };
+#undef PH_DENSE_MODE_ENUM
+
+const char *ph__dense_mode_name(enum ph__dense_mode mode);
+
+enum { PH_UNIT_MOST_PARAMETERS = 30 }; /* a node takes their shards and whole values, and a few numbers */
+
+/* A planner's facts of one dense parameter, seen as a matrix: a vector is rows of one column. */
+struct ph__dense_facts {
+    const char *name;      /* "top.0.weight" */
+    size_t rows, columns;  /* at least 1 */
+    size_t num_slots;      /* numbers that the optimizer keeps for each weight */
+    bool is_element_wise;  /* the optimizer treats each weight by itself */
+    bool is_read_backward; /* backward reads the weights, not only forward */
+    size_t first_use;      /* place in forward of the first operator that reads it; SIZE_MAX: none does */
+};
+
+/* Number formats in which a unit's parameters and gradients travel. OF_JOB: fp32 and, for gradients, what
+ * parallel.dense says. The others are named as the wire formats of comm/wire. */
+enum ph__unit_wire { PH_UNIT_WIRE_OF_JOB, PH_UNIT_WIRE_FP32, PH_UNIT_WIRE_FP16, PH_UNIT_WIRE_BF16 };
+
+/* A unit of a plan file that is named by a pattern. */
+struct ph__unit_rule {
+    const char *pattern;
+    enum ph__unit_wire wire; /* OF_JOB: as the settings say */
+};
+
+/* A plan's settings for dense parameters; the units follow from these and the facts alone. */
+struct ph__dense_settings { /* zero-initialised: replicated */
+    enum ph__dense_mode mode;
+    size_t group_size;       /* hybrid: ranks of a group, which divides the world size; 0: those of a host */
+    uint64_t unit_bytes;     /* parameters without a rule are joined up to as many bytes; 0: PH_UNIT_BYTES */
+    size_t prefetch;         /* units that are gathered ahead: 0 or 1 */
+    enum ph__unit_wire wire; /* of units without a rule of their own */
+    bool reduces_often;      /* gradients are reduced in each micro-batch, not once a step */
+    const struct ph__unit_rule *rules;
+    size_t num_rules;
+};
+
+#define PH_UNIT_BYTES ((uint64_t)32 << 20)
+
+struct ph__unit_parameter {
+    const char *name;
+    size_t rows, columns;
+    size_t num_slots;
+    bool is_read_backward;
+    size_t first_use;
+    const size_t *bounds; /* (group_size + 1) member m has the rows [bounds[m], bounds[m + 1]) */
+};
+
+struct ph__plan_unit {
+    const char *name; /* of its first parameter, or the rule's pattern */
+    enum ph__unit_wire wire;
+    const struct ph__unit_parameter *parameters; /* in the order of their declaration */
+    size_t num_parameters;
+};
+
+struct ph__plan_units {
+    struct ph__dense_settings settings; /* complete: no default is left out */
+    struct ph__plan_unit *units;        /* none where replicated */
+    size_t num_units;
+};
+
 struct ph__plan { /* zero-initialised: no plan */
     struct ph__arena arena;
     struct ph__topology topology;
+    struct ph__plan_units units;
     struct ph__plan_table *tables; /* in the order of the facts */
     size_t num_tables;
     struct ph__table_shard *shards;
@@ -184,6 +272,9 @@ struct ph__plan_load {
 /* Fills loads_out (world_size). PH_ERROR_MEMORY. */
 ph_status ph__plan_loads(const struct ph__plan *plan, const struct ph__plan_machine *machine,
     const struct ph__plan_step *step, const struct ph__table_facts *tables, struct ph__plan_load *loads_out);
+/* Finds the rank with the most bytes of tables and slots. PH_ERROR_MEMORY. */
+ph_status ph__plan_fullest(
+    const struct ph__plan *plan, const struct ph__table_facts *tables, size_t *rank_out, uint64_t *bytes_out);
 /* Returns PH_ERROR_MEMORY when a rank has more than rank_bytes (0: no limit) of tables and slots: which rank,
  * how much is missing, and which table takes most of it there. */
 ph_status ph__plan_check_bytes(
@@ -198,6 +289,7 @@ ph_status ph__plan_print(
 struct ph__plan_dense {
     size_t num_numbers, bucket_numbers;
     struct ph__plan_wire wire;
+    size_t num_micro_batches;
 };
 
 /* Bytes between any two ranks or, where a table has no room for all ranks, any two hosts. */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "base/sizes.h"
+#include "plan/plan_units.h"
 
 /* ---- the machine ---- */
 
@@ -251,6 +252,14 @@ static void add_bytes(void *context, enum ph__traffic what, size_t from, size_t 
         adding->links->bytes[sender * adding->links->count + receiver] += bytes;
 }
 
+static size_t sharded_numbers(const struct ph__plan_units *units)
+{
+    size_t count = 0;
+    for (size_t u = 0; u < units->num_units; u++)
+        count += ph__unit_numbers(&units->units[u]);
+    return count;
+}
+
 ph_status ph__plan_links_find(const struct ph__plan *plan, const struct ph__plan_step *step,
     const struct ph__plan_dense *dense, const struct ph__table_facts *tables, size_t most,
     struct ph__arena *arena, struct ph__plan_links *links_out)
@@ -268,8 +277,10 @@ ph_status ph__plan_links_find(const struct ph__plan *plan, const struct ph__plan
     if (links_out->bytes == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(expected_traffic(plan, tables, step, add_bytes, &adding));
-    for (size_t first = 0; first < dense->num_numbers; first += dense->bucket_numbers)
-        ph__dense_traffic(topology->world_size, &dense->wire,
-            ph__min(dense->bucket_numbers, dense->num_numbers - first), add_bytes, &adding);
+    ph__units_traffic(topology, &plan->units, dense, add_bytes, &adding);
+    const size_t num_whole = dense->num_numbers - ph__min(dense->num_numbers, sharded_numbers(&plan->units));
+    for (size_t first = 0; first < num_whole; first += dense->bucket_numbers)
+        ph__dense_traffic(&(struct ph__plan_group){0, 1, topology->world_size}, &dense->wire,
+            ph__min(dense->bucket_numbers, num_whole - first), add_bytes, &adding);
     return PH_OK;
 }

@@ -195,7 +195,8 @@ static ph_status read_section(struct reading *reading, const struct ph__yaml_nod
 
 static ph_status read_node(struct reading *reading, const struct ph__yaml_node *node)
 {
-    static const char *const known[] = {"version", "world_size", "ranks_per_host", "tables", "default"};
+    static const char *const known[] = {
+        "version", "world_size", "ranks_per_host", "tables", "default", "dense"};
     if (strcmp(node->key, "version") == 0) {
         reading->has_version = true;
         return read_version(reading, node);
@@ -210,6 +211,8 @@ static ph_status read_node(struct reading *reading, const struct ph__yaml_node *
         return read_section(reading, node);
     if (strncmp(node->key, "tables.", 7) == 0 || strncmp(node->key, "default.", 8) == 0)
         return read_below(reading, node);
+    if (strcmp(node->key, "dense") == 0 || strncmp(node->key, "dense.", 6) == 0)
+        return PH_OK; /* ph__plan_units_read reads it */
     return refuse_word(reading, node->line, "key", node->key, known, sizeof known / sizeof *known);
 }
 

@@ -372,13 +372,11 @@ static void sum_bytes(const struct ph__plan *plan, const struct ph__table_facts 
             held[r] += plan->tables[i].bytes;
 }
 
-ph_status ph__plan_check_bytes(
-    const struct ph__plan *plan, const struct ph__table_facts *tables, uint64_t rank_bytes)
+ph_status ph__plan_fullest(
+    const struct ph__plan *plan, const struct ph__table_facts *tables, size_t *rank_out, uint64_t *bytes_out)
 {
     const size_t world_size = plan->topology.world_size;
     size_t fullest = 0;
-    if (rank_bytes == 0)
-        return PH_OK;
     uint64_t *held = calloc(world_size, sizeof *held);
     if (held == NULL)
         return ph__out_of_memory("the bytes of %zu ranks", world_size);
@@ -386,7 +384,19 @@ ph_status ph__plan_check_bytes(
     for (size_t rank = 0; rank < world_size; rank++)
         if (held[rank] > held[fullest])
             fullest = rank;
-    const uint64_t most = held[fullest];
+    *rank_out = fullest;
+    *bytes_out = held[fullest];
     free(held);
+    return PH_OK;
+}
+
+ph_status ph__plan_check_bytes(
+    const struct ph__plan *plan, const struct ph__table_facts *tables, uint64_t rank_bytes)
+{
+    size_t fullest;
+    uint64_t most;
+    if (rank_bytes == 0)
+        return PH_OK;
+    PH_TRY(ph__plan_fullest(plan, tables, &fullest, &most));
     return most > rank_bytes ? refuse(plan, tables, fullest, most, rank_bytes) : PH_OK;
 }

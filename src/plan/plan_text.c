@@ -5,6 +5,7 @@
 #include "base/option/option.h"
 #include "base/text/number.h"
 #include "plan/plan_choice.h"
+#include "plan/plan_units.h"
 
 static bool holds_some(const struct ph__plan *plan, const struct ph__plan_table *table, size_t rank)
 {
@@ -89,7 +90,7 @@ ph_status ph__plan_write(const struct ph__plan *plan, struct ph__writer *writer)
     for (size_t i = 0; i < plan->num_tables && status == PH_OK; i++)
         status = write_table(plan, &plan->tables[i], &arena, writer);
     ph__arena_fini(&arena);
-    return status;
+    return status == PH_OK ? ph__plan_units_write(&plan->units, writer) : status;
 }
 
 ph_status ph__plan_save(const struct ph__plan *plan, const char *path)

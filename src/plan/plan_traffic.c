@@ -277,18 +277,19 @@ void ph__batch_traffic(
 
 /* ---- messages of dense parameters ---- */
 
-void ph__dense_traffic(size_t world_size, const struct ph__plan_wire *wire, size_t num_numbers,
-    ph__traffic_visit visit, void *context)
+void ph__dense_traffic(const struct ph__plan_group *group, const struct ph__plan_wire *wire,
+    size_t num_numbers, ph__traffic_visit visit, void *context)
 {
     const bool has_rows = wire->vector_bytes > 0;
     const size_t num_rows = ph__divide_up(num_numbers, PH_DENSE_COLUMNS);
-    const size_t num_units = has_rows ? num_rows : num_rows * PH_DENSE_COLUMNS;
+    const size_t num_units = has_rows ? num_rows : num_numbers;
     const double unit_bytes = vector_bytes(wire, has_rows ? PH_DENSE_COLUMNS : 1);
-    const size_t each = num_units / world_size, more = num_units % world_size;
-    for (size_t from = 0; from < world_size; from++)
-        for (size_t to = 0; to < world_size; to++)
+    const size_t each = num_units / group->size, more = num_units % group->size;
+    for (size_t from = 0; from < group->size; from++)
+        for (size_t to = 0; to < group->size; to++)
             if (from != to)
-                visit(context, PH_TRAFFIC_DENSE, from, to,
+                visit(context, PH_TRAFFIC_DENSE, group->first + from * group->stride,
+                    group->first + to * group->stride,
                     unit_bytes * (double)(2 * each + (from < more) + (to < more)));
 }
 

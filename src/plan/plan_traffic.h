@@ -24,14 +24,21 @@
  *                                                 names
  *   replicas    data_parallel: r -> each rank     8 for each parameter that has such tables; for each such
  *                                                 table 4 + 4 D for each row that r's samples name
- *   dense       gradients of dense parameters, bucket by bucket of n numbers, filled up to whole rows of
- *               PH_DENSE_COLUMNS:
+ *   dense       gradients of dense parameters, bucket by bucket of n numbers, on an int8 wire filled up to
+ *               whole rows of PH_DENSE_COLUMNS:
  *               r -> q                            q's part of them, and then the sums of r's own part
+ *               of sharded ones (plan.h), unit by unit, in each group:
+ *               r -> q                            the gradients of q's shards
+ *               hybrid: the shards' gradients, bucket by bucket, among the ranks that have the same shards
+ *   parameters  of units, in each group:
+ *               r -> q                            r's shards, for forward; again for backward, as far as it
+ *                                                 reads them, where parameters are freed, except those of the
+ *                                                 unit that forward uses last
  *
  * A part is a run of the bucket's numbers (on an int8 wire, of its rows) for each rank; the first parts are
  * one longer. Not counted are the few numbers of losses, norms and statistics, and what ranks agree on
- * between steps. A step of several micro-batches sends squares, replicas and dense once, the rest in each
- * micro-batch. */
+ * between steps. A step of several micro-batches sends squares, replicas and dense once (units with reduce:
+ * every, and parameters unless zero1, in each), the rest in each micro-batch. */
 #ifndef PH_PLAN_PLAN_TRAFFIC_H
 #define PH_PLAN_PLAN_TRAFFIC_H
 
@@ -45,7 +52,8 @@
     X(PH_TRAFFIC_GRADIENTS, "gradients") \
     X(PH_TRAFFIC_SQUARES, "squares")     \
     X(PH_TRAFFIC_REPLICAS, "replicas")   \
-    X(PH_TRAFFIC_DENSE, "dense")
+    X(PH_TRAFFIC_DENSE, "dense")         \
+    X(PH_TRAFFIC_PARAMETERS, "parameters")
 
 #define PH_TRAFFIC_ENUM(name, text) name,
 enum ph__traffic { PH_TRAFFIC_LIST(PH_TRAFFIC_ENUM) PH_TRAFFIC_COUNT };
@@ -86,9 +94,13 @@ void ph__shared_traffic(const struct ph__plan *plan, size_t table, const struct 
     void *context);
 void ph__batch_traffic(const struct ph__plan *plan, const struct ph__table_facts *tables,
     ph__traffic_visit visit, void *context);
-/* Visits the messages of a bucket of dense gradients. */
-void ph__dense_traffic(size_t world_size, const struct ph__plan_wire *wire, size_t num_numbers,
-    ph__traffic_visit visit, void *context);
+/* Ranks first, first + stride ... of a collective. */
+struct ph__plan_group {
+    size_t first, stride, size;
+};
+/* Visits the messages of a bucket of dense gradients, which a group sums. */
+void ph__dense_traffic(const struct ph__plan_group *group, const struct ph__plan_wire *wire,
+    size_t num_numbers, ph__traffic_visit visit, void *context);
 
 /* Fills bytes_out (PH_TRAFFIC_COUNT, world_size, world_size), [what][from][to], with the messages of all
  * tables; counts (num_tables). */

@@ -10,6 +10,7 @@
 #include "shard/lookup/host_sums.h"
 #include "shard/lookup/request_exchange.h"
 #include "shard/lookup/vector_exchange.h"
+#include "shard/units/units.h"
 
 /* ---- starting early ----
  *
@@ -195,6 +196,39 @@ static void wait_late(struct ph_builder *builder)
 
 /* ---- the context ---- */
 
+/* Makes a group of every stride-th rank from `first` on. */
+static struct ph__group *make_group(struct ph__sharding *sharding, size_t first, size_t stride, size_t size)
+{
+    struct ph__group *group = ph__arena_alloc(&sharding->arena, sizeof *group);
+    uint32_t *ranks = ph__arena_alloc_array(&sharding->arena, size, sizeof *ranks);
+    if (group == NULL || ranks == NULL)
+        return NULL;
+    for (size_t i = 0; i < size; i++)
+        ranks[i] = (uint32_t)(first + i * stride);
+    *group = (struct ph__group){size, (sharding->rank - first) / stride, ranks};
+    return group;
+}
+
+/* Makes the groups of units. PH_ERROR_CONFIG for settings that work with whole gradients alone. */
+static ph_status prepare_units(struct ph__sharding *sharding)
+{
+    const struct ph__dense_settings *settings = &sharding->plan->units.settings;
+    const size_t size = settings->group_size, place = sharding->rank % size;
+    const char *mode = ph__dense_mode_name(settings->mode);
+    if (sharding->reducer != NULL)
+        return ph_fail(PH_ERROR_CONFIG,
+            "parallel.sync: hub sums whole gradients: with dense mode '%s' use sync: allreduce", mode);
+    if (sharding->dense == PH_WIRE_INT8)
+        return ph_fail(PH_ERROR_CONFIG,
+            "parallel.dense: int8 has a scale for each 256 numbers of whole gradients: with dense mode '%s' "
+            "use "
+            "fp32, fp16 or bf16",
+            mode);
+    sharding->unit_group = make_group(sharding, sharding->rank - place, 1, size);
+    sharding->unit_peers = make_group(sharding, place, size, sharding->world_size / size);
+    return sharding->unit_group != NULL && sharding->unit_peers != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
 ph_status ph__sharding_create(
     const struct ph__distribution_options *options, struct ph__sharding **sharding_out)
 {
@@ -217,6 +251,8 @@ ph_status ph__sharding_create(
     ph_status status = sharding->streams != NULL && sharding->bounds != NULL
                            ? ph__request_buffers_create(&sharding->requests)
                            : ph__out_of_memory("the shards of %zu ranks", world_size);
+    if (status == PH_OK && options->plan != NULL && options->plan->units.num_units > 0)
+        status = prepare_units(sharding);
     if (status != PH_OK) {
         ph__sharding_destroy(sharding);
         return status;
@@ -271,7 +307,22 @@ static void spread(void *context, struct ph_builder *builder, const ph_value **m
     ph__shard_lookups(context, builder);
     ph__sync_batch_norms(context, builder);
     ph__share_losses(context, builder);
+    ph__units_spread(context, builder);
     list_in_flight(context, builder, more_out, num_more_out);
+}
+
+static ph_value read_as(void *context, ph_value parameter)
+{
+    return ph__units_whole(context, parameter);
+}
+
+static void differentiated(
+    void *context, struct ph_builder *builder, size_t count, const ph_value *parameters, ph_value *gradients)
+{
+    const struct ph__sharding *sharding = context;
+    ph__units_gather_again(context, builder);
+    if (sharding->plan->units.settings.reduces_often)
+        ph__units_reduce(context, builder, count, parameters, gradients);
 }
 
 /* Waits for gradients sent by a rank without shards: nothing reads them, and the rank waits until they are
@@ -296,6 +347,8 @@ static void reduce(
     void *context, struct ph_builder *builder, size_t count, const ph_value *parameters, ph_value *gradients)
 {
     const struct ph__sharding *sharding = context;
+    if (!sharding->plan->units.settings.reduces_often)
+        ph__units_reduce(context, builder, count, parameters, gradients);
     if (sharding->overlaps)
         start_early(builder);
     for (size_t i = 0; i < count; i++)
@@ -307,6 +360,7 @@ static void reduce(
 static void complete(void *context, struct ph_builder *builder)
 {
     const struct ph__sharding *sharding = context;
+    ph__units_share_squares(context, builder);
     ph__share_norms(context, builder);
     ph__share_squares(context, builder);
     if (sharding->overlaps)
@@ -351,7 +405,8 @@ ph_status ph__distribution_create(
         free(distribution);
         return status;
     }
-    *distribution = (struct ph_distribution){sharding, spread, reduce, complete, create_workspace, bind};
+    *distribution = (struct ph_distribution){
+        sharding, spread, read_as, differentiated, reduce, complete, create_workspace, bind};
     *distribution_out = distribution;
     return PH_OK;
 }

@@ -29,8 +29,13 @@ enum {
     PH_CHANNEL_STATISTICS = 7168,
     PH_CHANNEL_STATISTICS_GRADIENTS,
     PH_CHANNEL_NORM = 7176,
-    PH_CHANNEL_SQUARES = 7680, /* one for each table */
+    PH_CHANNEL_UNIT_SQUARES,
+    PH_CHANNEL_UNIT_GATHERS = 7184,    /* PH_UNIT_CHANNELS: at most so many are in flight */
+    PH_CHANNEL_UNIT_REDUCTIONS = 7188, /* likewise */
+    PH_CHANNEL_SQUARES = 7680,         /* one for each table */
 };
+
+enum { PH_UNIT_CHANNELS = 4 };
 
 /* Channels of a lookup: vectors, their gradients, and the same inside of hosts. */
 enum { PH_EXCHANGE_CHANNELS = 4 };
@@ -49,6 +54,8 @@ struct ph__distribution_options {
     bool overlaps;                         /* gradients are exchanged while others are made */
     const struct ph_reducer *reducer;      /* borrowed: reduces dense gradients; NULL: comm does */
 };
+
+struct ph__unit;
 
 /* The ids of a feature that lie in some rows of its table. */
 struct ph__stream {
@@ -121,6 +128,12 @@ struct ph__sharding {
     size_t num_exchanges, exchanges_capacity;
     const char **tables; /* names of the model's spread tables, in the same order on every rank */
     size_t num_tables, tables_capacity;
+
+    /* Sharded dense parameters (units/units.h): the ranks that have one copy together, and those that have
+     * the same shards of other copies. */
+    struct ph__group *unit_group, *unit_peers; /* NULL: there are no units */
+    struct ph__unit *units;                    /* (num_units) in the order of their first use */
+    size_t num_units;
 
     size_t *bounds; /* (world_size + 1) of the ranks' samples in the bound global batch */
     struct ph__request_buffers *requests;

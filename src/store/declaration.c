@@ -30,6 +30,8 @@ ph_status ph__declaration_check_same(
 {
     bool is_same = parameter->is_table == declaration->is_table &&
                    ph__shape_equal(&parameter->shape, &declaration->shape) &&
+                   parameter->first_row == declaration->first_row &&
+                   ph__shape_equal(&parameter->whole, &declaration->whole) &&
                    parameter->num_slices == declaration->num_slices;
     for (size_t i = 0; is_same && i < parameter->num_slices; i++)
         is_same = is_same_slice(parameter, declaration, i);
@@ -60,6 +62,15 @@ struct ph_tensor ph__declaration_tensor(const struct ph__declaration *declaratio
 {
     const struct ph__slice_shard shard = shard_of(declaration, slice);
     return ph__slice_tensor(&declaration->slices[slice], &shard, declaration->shape.dims[1]);
+}
+
+struct ph_tensor ph__dense_tensor(const struct ph_parameter *parameter)
+{
+    return (struct ph_tensor){.name = parameter->name,
+        .dtype = PH_REAL,
+        .shape = parameter->shape,
+        .first_row = parameter->first_row,
+        .whole = parameter->whole};
 }
 
 ph_status ph__declaration_check_slices(const struct ph__declaration *declaration)
@@ -141,6 +152,8 @@ struct ph_parameter *ph__declaration_copy(struct ph__arena *arena, const struct 
         .family = family,
         .is_table = declaration->is_table,
         .shape = declaration->shape,
+        .first_row = declaration->first_row,
+        .whole = declaration->whole,
         .init = declaration->init,
         .num_slices = declaration->num_slices,
         .slices = slices,

@@ -14,6 +14,9 @@ struct ph__declaration {
     const char *family; /* name in optimizer settings and groups; NULL: the name */
     bool is_table;
     struct ph_shape shape; /* (rows, dim) for a table, rows = sum over slices */
+    size_t first_row;      /* of a shard: see whole */
+    struct ph_shape whole; /* of a dense parameter that is a shard of whole rows, as of struct ph_tensor; it
+                              may have none */
     struct ph_init init;
     size_t num_slices; /* tables only */
     const struct ph_table_slice *slices;
@@ -34,6 +37,8 @@ struct ph_parameter {
     const char *name, *family;
     bool is_table;
     struct ph_shape shape;
+    size_t first_row; /* first_row, whole: as declared */
+    struct ph_shape whole;
     size_t elements;
     enum ph_row_format row_format; /* of a table's rows; PH_ROWS_FP32 for other parameters */
     bool is_for_scoring; /* rows were rounded when loaded: they are read, never learnt, never saved */
@@ -62,6 +67,8 @@ struct ph_tensor ph__declaration_tensor(const struct ph__declaration *table, siz
 /* Fails with PH_ERROR_BUG when a slice or its shard is invalid, PH_ERROR_CONFIG when it has too many rows. */
 ph_status ph__declaration_check_slices(const struct ph__declaration *table);
 
+/* Returns a dense parameter as a logical tensor or a shard of one, without its values. */
+struct ph_tensor ph__dense_tensor(const struct ph_parameter *parameter);
 /* Returns the first rows of a table's slices, ascending, and then the number of all rows: (num_slices + 1)
  * numbers in the arena. NULL when out of memory. */
 uint64_t *ph__declaration_first_rows(const struct ph__declaration *table, struct ph__arena *arena);

@@ -226,10 +226,10 @@ static void list_tensor(struct ph_store *store, const struct ph_tensor *tensor)
 static void list_tensors(struct ph_store *store, const struct ph_parameter *parameter)
 {
     if (!parameter->is_table) {
-        list_tensor(store, &(struct ph_tensor){.name = parameter->name,
-                               .dtype = PH_REAL,
-                               .shape = parameter->shape,
-                               .data = parameter->memory});
+        struct ph_tensor tensor = ph__dense_tensor(parameter);
+        tensor.data = parameter->memory;
+        if (parameter->elements > 0 || !ph__tensor_is_shard(&tensor))
+            list_tensor(store, &tensor);
         return;
     }
     const size_t dim = parameter->shape.dims[1], row_bytes = ph__row_bytes(parameter->row_format, dim);
@@ -265,6 +265,10 @@ static void initialise(const struct ph_store *store, const struct ph_parameter *
             .stop_signal = store->stop_signal};
         ph__init_matrix(&tensor->shape, &target.rows, &target.columns);
         ph__init_matrix(&whole, &target.whole_rows, &target.whole_columns);
+        if (whole.num_dims == 1) { /* a vector is one row */
+            target.first_row = 0;
+            target.first_column = tensor->first_row;
+        }
         ph__init_fill(&parameter->init, store->seed, &target, team);
     }
 }
@@ -349,7 +353,10 @@ static ph_status check_slice_names(const struct ph_store *store, const struct ph
 static ph_status check_new(const struct ph_store *store, const struct ph__declaration *declaration)
 {
     if (!declaration->is_table)
-        return check_name(store, &(struct ph_tensor){.name = declaration->name, .shape = declaration->shape});
+        return check_name(store, &(struct ph_tensor){.name = declaration->name,
+                                     .shape = declaration->shape,
+                                     .first_row = declaration->first_row,
+                                     .whole = declaration->whole});
     PH_TRY(ph__declaration_check_slices(declaration));
     return check_slice_names(store, declaration);
 }

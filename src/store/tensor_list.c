@@ -175,7 +175,7 @@ static ph_status add_parameter_slots(struct ph__tensor_list *list, const struct 
 {
     for (size_t s = 0; s < parameter->num_slots; s++) {
         const struct ph__slot *slot = &parameter->slots[s];
-        const struct ph_tensor dense = {.name = parameter->name, .shape = parameter->shape};
+        const struct ph_tensor dense = ph__dense_tensor(parameter);
         ph_real *data = slot->data;
         if (!parameter->is_table)
             PH_TRY(add_slot(list, slot, &dense, &data));

@@ -33,10 +33,11 @@ struct steps {
     struct ph__text_table table;
 };
 
-/* A plan of one kind, or the mixed one. */
+/* A plan of one kind, or the mixed one; mode: of dense parameters, NULL where they are replicated. */
 struct step_case {
     const char *model, *kind;
     enum ph_wire_format wire;
+    const char *mode;
 };
 
 /* ---- counting ---- */
@@ -51,6 +52,10 @@ static enum ph__traffic class_of(uint32_t channel)
 {
     if (channel >= PH_CHANNEL_SQUARES)
         return PH_TRAFFIC_SQUARES;
+    if (channel >= PH_CHANNEL_UNIT_REDUCTIONS && channel < PH_CHANNEL_UNIT_REDUCTIONS + PH_UNIT_CHANNELS)
+        return PH_TRAFFIC_DENSE;
+    if (channel >= PH_CHANNEL_UNIT_GATHERS && channel < PH_CHANNEL_UNIT_REDUCTIONS)
+        return PH_TRAFFIC_PARAMETERS;
     if (channel >= PH_CHANNEL_STATISTICS)
         return PH_TRAFFIC_COUNT;
     if (channel >= PH_CHANNEL_REPLICAS)
@@ -97,6 +102,11 @@ static void subtract(struct counts *counts, const struct counts *before)
 
 /* ---- comparing ---- */
 
+static const char *mode_of(const struct step_case *of)
+{
+    return of->mode != NULL ? of->mode : "replicated";
+}
+
 static ph_status compare(
     const struct steps *steps, const struct step_case *of, const struct counts *counted, const double *theory)
 {
@@ -106,9 +116,9 @@ static ph_status compare(
             const double wanted = theory[(what * world_size + own) * world_size + to];
             if (wanted != (double)counted->bytes[what][to])
                 return ph_fail(PH_ERROR_BUG,
-                    "%s, %s, %s: rank %zu has sent rank %zu %" PRIu64 " bytes of %s; theory says %.0f",
-                    of->model, of->kind, ph__wire_name(of->wire), own, to, counted->bytes[what][to],
-                    ph__traffic_name((enum ph__traffic)what), wanted);
+                    "%s, %s, %s, %s: rank %zu has sent rank %zu %" PRIu64 " bytes of %s; theory says %.0f",
+                    of->model, of->kind, ph__wire_name(of->wire), mode_of(of), own, to,
+                    counted->bytes[what][to], ph__traffic_name((enum ph__traffic)what), wanted);
         }
     return PH_OK;
 }
@@ -140,6 +150,7 @@ static void add_line(struct steps *steps, const struct step_case *of, const uint
     ph__text_table_cell(&steps->table, "%s", of->model);
     ph__text_table_cell(&steps->table, "%s", of->kind);
     ph__text_table_cell(&steps->table, "%s", ph__wire_name(of->wire));
+    ph__text_table_cell(&steps->table, "%s", mode_of(of));
     for (size_t what = 0; what < PH_TRAFFIC_COUNT; what++) {
         ph__text_table_cell(&steps->table, "%" PRIu64, sums[what]);
         counted += sums[what];
@@ -165,8 +176,9 @@ static const char mixed[] = "tables:\n  embedding.user: {kind: table_row_wise}\n
 
 static ph_status share_plan(const struct steps *steps, const struct step_case *of, const char *path)
 {
-    char text[64];
-    snprintf(text, sizeof text, "default: {kind: %s}\n", of->kind);
+    char text[256];
+    snprintf(text, sizeof text, "default: {kind: %s}\ndense: {mode: %s, unit_bytes: 40000%s}\n", of->kind,
+        mode_of(of), of->mode != NULL && strcmp(of->mode, "hybrid") == 0 ? ", group: 2" : "");
     return rank_job_share_plan(steps->comm, path, strcmp(of->kind, "mixed") == 0 ? mixed : text);
 }
 
@@ -192,8 +204,8 @@ static ph_status train_by_config(struct steps *steps, const struct step_case *of
     char folder[4096];
     struct ph_encoder *encoder;
     struct ph__train_job job = ph__config_job(config);
-    snprintf(
-        folder, sizeof folder, "%s/%s_%s_%s", steps->folder, of->model, of->kind, ph__wire_name(of->wire));
+    snprintf(folder, sizeof folder, "%s/%s_%s_%s_%s", steps->folder, of->model, of->kind,
+        ph__wire_name(of->wire), mode_of(of));
     PH_TRY(ph_encoder_create(ph_config_data(config), &encoder));
     job.encoder = encoder;
     job.options.comm = steps->comm;
@@ -207,7 +219,7 @@ static ph_status train_by_config(struct steps *steps, const struct step_case *of
 
 static ph_status run_case(struct steps *steps, const struct step_case *of)
 {
-    enum { NUM_SETS = 8, DIN_SETS = 2 };
+    enum { NUM_SETS = 9, DIN_SETS = 2 };
     char sets[NUM_SETS][4096], plan[4000];
     const char *texts[NUM_SETS];
     const char *wire = ph__wire_name(of->wire);
@@ -216,15 +228,16 @@ static ph_status run_case(struct steps *steps, const struct step_case *of)
     double *theory = calloc(PH_TRAFFIC_COUNT * world_size * world_size, sizeof *theory);
     if (theory == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for what theory says");
-    snprintf(plan, sizeof plan, "%s/%s_%s.yaml", steps->folder, of->kind, wire);
+    snprintf(plan, sizeof plan, "%s/%s_%s_%s.yaml", steps->folder, of->kind, wire, mode_of(of));
     snprintf(sets[0], sizeof sets[0], "data.train=%s", steps->data);
     snprintf(sets[1], sizeof sets[1], "model.kind=%s", of->model);
     snprintf(sets[2], sizeof sets[2], "parallel.plan=%s", plan);
     snprintf(sets[3], sizeof sets[3], "parallel.forward=%s", wire);
     snprintf(sets[4], sizeof sets[4], "parallel.backward=%s", wire);
     snprintf(sets[5], sizeof sets[5], "parallel.dense=%s", wire);
-    snprintf(sets[6], sizeof sets[6], "model.din.targets=item");
-    snprintf(sets[7], sizeof sets[7], "model.din.histories=history");
+    snprintf(sets[6], sizeof sets[6], "model.hidden_units=%s", of->mode != NULL ? "200,150,100" : "8");
+    snprintf(sets[7], sizeof sets[7], "model.din.targets=item");
+    snprintf(sets[8], sizeof sets[8], "model.din.histories=history");
     for (size_t i = 0; i < NUM_SETS; i++)
         texts[i] = sets[i];
     const size_t num_sets = strcmp(of->model, "din") == 0 ? NUM_SETS : NUM_SETS - DIN_SETS;
@@ -245,9 +258,21 @@ static ph_status run_kinds(struct steps *steps, const char *model, enum ph_wire_
     for (size_t kind = 0; kind <= PH_SHARD_KIND_COUNT; kind++) {
         const bool is_mixed = kind == PH_SHARD_KIND_COUNT;
         const struct step_case of = {
-            model, is_mixed ? "mixed" : ph__shard_kind_name((enum ph__shard_kind)kind), wire};
+            model, is_mixed ? "mixed" : ph__shard_kind_name((enum ph__shard_kind)kind), wire, NULL};
         PH_TRY(run_case(steps, &of));
     }
+    return PH_OK;
+}
+
+/* Of every mode of dense parameters, exact and in fewer bytes. */
+static ph_status run_modes(struct steps *steps)
+{
+    for (size_t mode = PH_DENSE_ZERO1; mode < PH_DENSE_MODE_COUNT; mode++)
+        for (enum ph_wire_format wire = PH_WIRE_FP32; wire <= PH_WIRE_FP16; wire++) {
+            const struct step_case of = {
+                "deepfm", "row_wise", wire, ph__dense_mode_name((enum ph__dense_mode)mode)};
+            PH_TRY(run_case(steps, &of));
+        }
     return PH_OK;
 }
 
@@ -256,7 +281,8 @@ static ph_status run_all(struct steps *steps)
 {
     for (enum ph_wire_format wire = 0; wire < PH_WIRE_COUNT; wire++)
         PH_TRY(run_kinds(steps, "deepfm", wire));
-    return run_kinds(steps, "din", PH_WIRE_INT8);
+    PH_TRY(run_kinds(steps, "din", PH_WIRE_INT8));
+    return run_modes(steps);
 }
 
 static ph_status print_table(const struct steps *steps)
@@ -273,6 +299,7 @@ static ph_status print_table(const struct steps *steps)
 static ph_status run_with(struct steps *steps)
 {
     const struct ph__text_column columns[] = {{"model", false}, {"plan", false}, {"wire", false},
+        {"dense", false},
 #define COLUMN(name, text) {text, true},
         PH_TRAFFIC_LIST(COLUMN)
 #undef COLUMN

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "comm/wire/wire_format.h"
+#include "plan/plan_units.h"
 #include "train/config/table_facts.h"
 
 struct theory {
@@ -125,7 +126,13 @@ static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
             ph__shared_traffic(&theory->plan, i, theory->list.tables, &step, &counts, add_bytes, theory);
     }
     ph__batch_traffic(&theory->plan, theory->list.tables, add_bytes, theory);
-    ph__dense_traffic(theory->topology->world_size, &dense, theory->list.num_dense, add_bytes, theory);
+    const struct ph__plan_dense sharded = ph__plan_dense_of_job(theory->job, &theory->list);
+    ph__units_traffic(theory->topology, &theory->plan.units, &sharded, add_bytes, theory);
+    size_t num_whole = theory->list.num_dense;
+    for (size_t u = 0; u < theory->plan.units.num_units; u++)
+        num_whole -= ph__unit_numbers(&theory->plan.units.units[u]);
+    const struct ph__plan_group world = {0, 1, theory->topology->world_size};
+    ph__dense_traffic(&world, &dense, num_whole, add_bytes, theory);
     ph__arena_fini(&arena);
     return status;
 }
@@ -156,8 +163,7 @@ ph_status step_theory(const struct ph__train_job *job, const struct ph__topology
     memset(bytes_out, 0, PH_TRAFFIC_COUNT * topology->world_size * topology->world_size * sizeof *bytes_out);
     ph_status status = ph__table_list_of_job(job, &theory.list);
     if (status == PH_OK)
-        status = ph__plan_read(
-            job->parallel->plan, topology, theory.list.tables, theory.list.num_tables, &theory.plan);
+        status = ph__table_list_read_plan(job->parallel->plan, topology, &theory.list, NULL, &theory.plan);
     if (status == PH_OK)
         status = add_steps(&theory);
     ph__plan_fini(&theory.plan);

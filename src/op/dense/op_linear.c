@@ -36,7 +36,7 @@ struct pack_attributes {
 static ph_status pack_infer(struct ph__infer *infer)
 {
     if (!ph__type_is_real_of_dims(&infer->inputs[0], 2) || infer->inputs[0].dims[0].symbol != 0)
-        return ph__infer_fail(infer, "a weight parameter (M,K)");
+        return ph__infer_fail(infer, "a weight (M,K) of fixed size");
     const struct pack_attributes *attributes = infer->attributes;
     infer->outputs[0] = infer->inputs[0];
     infer->outputs[0].dtype = ph__packed_dtype(attributes->packing);
@@ -95,8 +95,6 @@ struct ph__gemm_weight_shape ph__weight_shape(const struct ph__operand *packed, 
 static ph_value pack_weight(struct ph_builder *builder, ph_value weight, enum ph__packing packing)
 {
     const struct pack_attributes attributes = {packing};
-    if (ph__builder_declaration(builder, weight) == NULL)
-        return ph_builder_fail(builder, PH_ERROR_CONFIG, "linear: the weight is not a parameter");
     ph_value packed = ph__builder_find(builder, &ph__op_pack, &attributes, sizeof attributes, 1, &weight, 0);
     if (packed != 0)
         return packed;

@@ -3,7 +3,9 @@
  * parameter, gradient (dense, sparse_rows or none), sum so far (scalar or none) -> scalar:
  *   sum + sum_i (g_i + l2 w_i)^2
  * The sum is over all weights of a dense parameter, and over a table's touched rows, or all rows where
- * is_every_row. Nothing is materialised; blocks are fixed by shape, and their double sums added in order. */
+ * is_every_row. Nothing is materialised; blocks are fixed by shape, and their double sums added in order.
+ *
+ * block_squares gives these double sums of a dense parameter, (blocks) doubles, and adds nothing. */
 #include "op/update/op_update.h"
 
 #include "base/memory/memory.h"
@@ -32,7 +34,7 @@ struct norm_job {
     char *numbers;   /* after the sums: a block of weights per thread, for a table whose l2 reads them */
 };
 
-/* Describes the rows to sum. Dense gradients are seen as rows of one number. */
+/* Describes the rows to sum. A dense parameter is seen as a matrix, a vector as rows of one number. */
 static struct norm_job make_job(const struct ph__call *call)
 {
     const struct ph__norm_attributes *attributes = call->attributes;
@@ -45,8 +47,8 @@ static struct norm_job make_job(const struct ph__call *call)
         job.rows = job.is_touched ? ph__rows(gradient) : ph__rows(parameter);
         job.columns = parameter->shape.dims[1];
     } else {
-        job.rows = ph__elements(parameter);
-        job.columns = 1;
+        job.rows = parameter->shape.num_dims > 0 ? ph__rows(parameter) : 1;
+        job.columns = parameter->shape.num_dims > 1 ? ph__row_elements(parameter) : 1;
     }
     job.block = ph__block_rows(job.columns);
     return job;
@@ -124,15 +126,21 @@ static void sum_block(void *argument, size_t first, size_t last, size_t worker)
     job->sums[first / job->block] = sum.sum;
 }
 
+/* Fills sums, (blocks). */
+static void sum_blocks(const struct ph__call *call, struct norm_job *job, double *sums)
+{
+    job->weights = ph__table_rows(call, call->inputs[PH_NORM_PARAMETER].parameter);
+    job->weights.dim = job->columns;
+    job->sums = sums;
+    job->numbers = (char *)call->scratch + sums_bytes(job);
+    ph__for_blocks(call->backend, job->rows, job->block, sum_block, job);
+}
+
 static ph_status squared_norm_run(struct ph__call *call)
 {
     struct norm_job job = make_job(call);
-    job.weights = ph__table_rows(call, call->inputs[PH_NORM_PARAMETER].parameter);
-    job.weights.dim = job.columns; /* 1 for a dense parameter */
-    job.sums = call->scratch;
-    job.numbers = (char *)call->scratch + sums_bytes(&job);
     double sum = call->inputs[PH_NORM_SUM].scalar != NULL ? *call->inputs[PH_NORM_SUM].scalar : 0;
-    ph__for_blocks(call->backend, job.rows, job.block, sum_block, &job);
+    sum_blocks(call, &job, call->scratch);
     for (size_t i = 0; i < num_blocks(&job); i++)
         sum += job.sums[i];
     *call->outputs[0].scalar = sum;
@@ -146,4 +154,31 @@ const struct ph__op ph__op_squared_norm = {
     .cost = squared_norm_cost,
     .scratch_bytes = squared_norm_scratch_bytes,
     .run = squared_norm_run,
+};
+
+/* ---- block_squares ---- */
+
+static ph_status block_squares_infer(struct ph__infer *infer)
+{
+    const struct ph_type *parameter = &infer->inputs[PH_NORM_PARAMETER];
+    const size_t rows = parameter->dims[0].extent, columns = ph__type_elements_from(parameter, 1);
+    const size_t doubles = ph__divide_up(rows, ph__block_rows(columns));
+    PH_TRY(squared_norm_infer(infer));
+    infer->outputs[0] =
+        ph__dense_type(1, &(struct ph_dim){.extent = doubles * (sizeof(double) / sizeof(ph_real))});
+    return PH_OK;
+}
+
+static ph_status block_squares_run(struct ph__call *call)
+{
+    struct norm_job job = make_job(call);
+    sum_blocks(call, &job, call->outputs[0].data);
+    return PH_OK;
+}
+
+const struct ph__op ph__op_block_squares = {
+    .name = "block_squares",
+    .infer = block_squares_infer,
+    .cost = squared_norm_cost,
+    .run = block_squares_run,
 };

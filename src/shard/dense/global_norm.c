@@ -10,6 +10,7 @@
 
 #include "op/update/op_update.h"
 #include "shard/exchange_nodes.h"
+#include "shard/units/units.h"
 
 enum { SHARDS, REPLICAS, NUM_INPUTS };
 
@@ -69,9 +70,11 @@ static const struct ph__op global_norm = {
 
 /* ---- the pass ---- */
 
+/* Sums of sharded dense parameters are the same everywhere, like those of replicas. */
 static bool is_of_shards(const struct ph_builder *builder, const struct ph__node *norm)
 {
-    return ph__builder_declaration(builder, norm->inputs[PH_NORM_PARAMETER])->shards != NULL;
+    return norm->op != &ph__op_add_squares &&
+           ph__builder_declaration(builder, norm->inputs[PH_NORM_PARAMETER])->shards != NULL;
 }
 
 /* Splits the chain of sums that ends in `last` into one of shards and one of replicas, walking from its end:
@@ -82,7 +85,7 @@ static void part_chain(struct ph_builder *builder, ph_value last, ph_value sums_
     ph_value *places[NUM_INPUTS] = {&sums_out[SHARDS], &sums_out[REPLICAS]};
     while (last != 0) {
         struct ph__node *norm = &graph->nodes[graph->values[last].producer];
-        assert(norm->op == &ph__op_squared_norm);
+        assert(norm->op == &ph__op_squared_norm || norm->op == &ph__op_add_squares);
         ph_value **place = &places[is_of_shards(builder, norm) ? SHARDS : REPLICAS];
         **place = last;
         *place = &norm->inputs[PH_NORM_SUM];

@@ -10,7 +10,8 @@ enum { PH_BUCKET_MOST_GRADIENTS = PH_MAX_OPERANDS - 2 };
 /* Attributes of the nodes that start the bucket's sum and wait for it. */
 struct ph__gradient_bucket {
     struct ph__sharding *sharding;
-    uint32_t index; /* among the program's buckets, in the order in which they start */
+    const struct ph__group *group; /* ranks whose gradients are summed; a reducer sums those of all */
+    uint32_t index;                /* among the program's buckets, in the order in which they start */
     size_t count, num_elements;
     size_t elements[PH_BUCKET_MOST_GRADIENTS]; /* by gradient */
 };

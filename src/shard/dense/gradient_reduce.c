@@ -8,28 +8,36 @@
 #include "base/sizes.h"
 #include "plan/plan_traffic.h"
 #include "shard/dense/gradient_bucket.h"
+#include "shard/units/units.h"
 
-/* ---- start, by the communicator: gradients -> (rows, PH_DENSE_COLUMNS), padded with zeros; ticket ---- */
+/* ---- start, by the communicator: gradients -> (rows, columns); ticket ----
+ *
+ * On an int8 wire, rows of PH_DENSE_COLUMNS have a scale each, and the last is padded with zeros. */
 
 enum { ROWS, TICKET, NUM_BETWEEN };
 
+static size_t num_columns(const struct ph__gradient_bucket *bucket)
+{
+    return bucket->sharding->dense == PH_WIRE_INT8 ? PH_DENSE_COLUMNS : 1;
+}
+
 static size_t num_rows(const struct ph__gradient_bucket *bucket)
 {
-    return ph__divide_up(bucket->num_elements, PH_DENSE_COLUMNS);
+    return ph__divide_up(bucket->num_elements, num_columns(bucket));
 }
 
 static ph_status start_infer(struct ph__infer *infer)
 {
     const struct ph__gradient_bucket *bucket = infer->attributes;
     infer->outputs[ROWS] =
-        ph__dense_type(2, (struct ph_dim[]){ph__dim(num_rows(bucket)), ph__dim(PH_DENSE_COLUMNS)});
+        ph__dense_type(2, (struct ph_dim[]){ph__dim(num_rows(bucket)), ph__dim(num_columns(bucket))});
     infer->outputs[TICKET] = ph__scalar_type();
     return PH_OK;
 }
 
 static void copy_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    cost_out->bytes = 2 * (double)(num_rows(ph__bucket_of(call)) * PH_DENSE_COLUMNS) * sizeof(ph_real);
+    cost_out->bytes = 2 * (double)(ph__bucket_of(call)->num_elements) * sizeof(ph_real);
 }
 
 static ph_status start_run(struct ph__call *call)
@@ -41,10 +49,10 @@ static ph_status start_run(struct ph__call *call)
     for (size_t i = 0; i < bucket->count; next += bucket->elements[i++])
         ph__numbers_move(next, call->inputs[i].data, bucket->elements[i] * sizeof *next);
     if (!ph__memory_is_absent(next))
-        memset(next, 0, (size_t)(rows + num_rows(bucket) * PH_DENSE_COLUMNS - next) * sizeof *next);
+        memset(next, 0, (size_t)(rows + num_rows(bucket) * num_columns(bucket) - next) * sizeof *next);
     uint64_t ticket;
-    PH_TRY(ph__comm_all_reduce_start(sharding->comm, &named, ph__comm_world(sharding->comm), sharding->dense,
-        num_rows(bucket), PH_DENSE_COLUMNS, rows, &ticket));
+    PH_TRY(ph__comm_all_reduce_start(sharding->comm, &named, bucket->group, sharding->dense, num_rows(bucket),
+        num_columns(bucket), rows, &ticket));
     *call->outputs[TICKET].scalar = (double)ticket;
     return PH_OK;
 }
@@ -101,14 +109,28 @@ static int compare_ready(const void *left, const void *right)
     return a->parameter < b->parameter ? -1 : a->parameter > b->parameter;
 }
 
+/* Gradients of a program, and the ranks that sum those of one kind. */
+struct gradients {
+    struct ph__sharding *sharding;
+    size_t count;
+    const ph_value *parameters;
+    ph_value *values;
+    const struct ph__group *group;
+    bool are_of_shards; /* the kind: of parameters that the unit's members share (units/units.h), or whole */
+    uint32_t next_bucket;
+};
+
 static size_t list_ready(
-    const struct ph_builder *builder, size_t count, const ph_value *gradients, struct ready *list)
+    const struct ph_builder *builder, const struct gradients *gradients, struct ready *list)
 {
     const struct ph__graph *graph = &builder->graph;
     size_t num_ready = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct ph__value_info *info = &graph->values[gradients[i]];
-        if (gradients[i] == 0 || info->type.kind != PH_DENSE || info->type.dims[0].symbol != 0)
+    for (size_t i = 0; i < gradients->count; i++) {
+        const struct ph__value_info *info = &graph->values[gradients->values[i]];
+        const ph_value parameter = gradients->parameters[i];
+        const bool is_of_shard = ph__units_whole(gradients->sharding, parameter) != parameter;
+        if (gradients->values[i] == 0 || info->type.kind != PH_DENSE || info->type.dims[0].symbol != 0 ||
+            is_of_shard != gradients->are_of_shards)
             continue;
         list[num_ready++] = (struct ready){i, info->producer, ph__type_elements_from(&info->type, 0)};
     }
@@ -187,37 +209,55 @@ static size_t list_buckets(
 
 /* Checks and announces all buckets before the first is made: each needs a channel, and a reducer must know
  * them all. */
-static ph_status open_buckets(const struct ph__sharding *sharding, size_t num_buckets, const size_t *sizes)
+static ph_status open_buckets(const struct gradients *gradients, size_t num_buckets, const size_t *sizes)
 {
-    if (num_buckets > PH_MAX_BUCKETS)
+    const struct ph__sharding *sharding = gradients->sharding;
+    if (gradients->next_bucket + num_buckets > PH_MAX_BUCKETS)
         return ph_fail(PH_ERROR_CONFIG,
-            "%zu buckets of dense gradients are more than %d: raise parallel.bucket_bytes", num_buckets,
-            (int)PH_MAX_BUCKETS);
+            "%zu buckets of dense gradients are more than %d: raise parallel.bucket_bytes",
+            gradients->next_bucket + num_buckets, (int)PH_MAX_BUCKETS);
     return sharding->reducer != NULL ? ph__gradient_push_open(sharding, num_buckets, sizes) : PH_OK;
 }
 
-static ph_status plan_buckets(struct ph__sharding *sharding, const struct ready *list, size_t num_ready)
+static ph_status plan_buckets(const struct gradients *gradients, const struct ready *list, size_t num_ready)
 {
     size_t *sizes = calloc(num_ready, sizeof *sizes);
     if (sizes == NULL)
         return ph__out_of_memory("%zu buckets", num_ready);
-    const ph_status status = open_buckets(sharding, list_buckets(sharding, list, num_ready, sizes), sizes);
+    const ph_status status =
+        open_buckets(gradients, list_buckets(gradients->sharding, list, num_ready, sizes), sizes);
     free(sizes);
     return status;
 }
 
-static void reduce_dense(struct ph__sharding *sharding, struct ph_builder *builder, const struct ready *list,
-    size_t num_ready, ph_value *gradients)
+/* list: scratch (gradients->count). */
+static void reduce_dense(struct ph_builder *builder, struct gradients *gradients, struct ready *list)
 {
-    struct ph__gradient_bucket bucket = {.sharding = sharding};
-    const ph_status status = num_ready > 0 ? plan_buckets(sharding, list, num_ready) : PH_OK;
+    struct ph__gradient_bucket bucket = {.sharding = gradients->sharding, .group = gradients->group};
+    const size_t num_ready = list_ready(builder, gradients, list);
+    const ph_status status = num_ready > 0 ? plan_buckets(gradients, list, num_ready) : PH_OK;
     if (status != PH_OK)
         ph_builder_fail(builder, status, "%s", ph_error_text());
-    for (size_t first = 0; first < num_ready && ph_builder_status(builder) == PH_OK; bucket.index++) {
+    for (size_t first = 0; first < num_ready && ph_builder_status(builder) == PH_OK;) {
         const size_t here = fill(&bucket, list + first, num_ready - first);
-        reduce_bucket(builder, &bucket, list + first, gradients);
+        bucket.index = gradients->next_bucket++;
+        reduce_bucket(builder, &bucket, list + first, gradients->values);
         first += here;
     }
+}
+
+/* Reduces gradients of shards over the ranks that have them too, and all others over the world. */
+static void reduce_all_dense(struct ph__sharding *sharding, struct ph_builder *builder, size_t count,
+    const ph_value *parameters, ph_value *values, struct ready *list)
+{
+    struct gradients gradients = {
+        sharding, count, parameters, values, ph__comm_world(sharding->comm), false, 0};
+    reduce_dense(builder, &gradients, list);
+    if (sharding->unit_peers == NULL || sharding->unit_peers->size == 1)
+        return;
+    gradients.group = sharding->unit_peers;
+    gradients.are_of_shards = true;
+    reduce_dense(builder, &gradients, list);
 }
 
 /* Returns true for a table that is the same on every rank: tables of shards name their parts
@@ -245,7 +285,7 @@ void ph__reduce_gradients(struct ph__sharding *sharding, struct ph_builder *buil
         return;
     }
     if (ph_builder_status(builder) == PH_OK)
-        reduce_dense(sharding, builder, list, list_ready(builder, count, gradients, list), gradients);
+        reduce_all_dense(sharding, builder, count, parameters, gradients, list);
     gather_tables(sharding, builder, count, parameters, gradients);
     free(list);
 }

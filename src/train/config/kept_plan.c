@@ -8,7 +8,8 @@ static const char *plan_path(struct ph__arena *arena, const char *folder)
 }
 
 ph_status ph__kept_plan_read(const char *folder, const struct ph__topology *topology,
-    const struct ph__table_facts *tables, size_t num_tables, struct ph__plan *plan_out, bool *is_there_out)
+    const struct ph__table_list *list, const enum ph__dense_mode *mode, struct ph__plan *plan_out,
+    bool *is_there_out)
 {
     struct ph__arena arena = {0};
     const char *path = plan_path(&arena, folder);
@@ -16,7 +17,7 @@ ph_status ph__kept_plan_read(const char *folder, const struct ph__topology *topo
     *plan_out = (struct ph__plan){0};
     ph_status status = path != NULL ? PH_OK : PH_ERROR_MEMORY;
     if (status == PH_OK && ph__file_exists(path)) {
-        status = ph__plan_read(path, topology, tables, num_tables, plan_out);
+        status = ph__table_list_read_plan(path, topology, list, mode, plan_out);
         *is_there_out = status == PH_OK;
     }
     ph__arena_fini(&arena);

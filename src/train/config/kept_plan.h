@@ -4,12 +4,13 @@
 #ifndef PH_TRAIN_KEPT_PLAN_H
 #define PH_TRAIN_KEPT_PLAN_H
 
-#include "plan/plan.h"
+#include "train/config/table_facts.h"
 
-/* Reads the plan. Without a file *is_there_out is false and *plan_out empty. PH_ERROR_CONFIG: the plan is for
- * other ranks or tables, or damaged; PH_ERROR_MEMORY. */
+/* Reads the plan as ph__table_list_read_plan does. Without a file *is_there_out is false and *plan_out empty.
+ * PH_ERROR_CONFIG: the plan is for other ranks or tables, or damaged; PH_ERROR_MEMORY. */
 ph_status ph__kept_plan_read(const char *folder, const struct ph__topology *topology,
-    const struct ph__table_facts *tables, size_t num_tables, struct ph__plan *plan_out, bool *is_there_out);
+    const struct ph__table_list *list, const enum ph__dense_mode *mode, struct ph__plan *plan_out,
+    bool *is_there_out);
 
 /* Replaces the former plan atomically. PH_ERROR_DISK. */
 ph_status ph__kept_plan_write(const char *folder, const struct ph__plan *plan);

@@ -8,6 +8,14 @@ static const struct ph__option options[] = {
         "nominal bandwidths and memory. none: every rank holds all tables. Else: a plan file "
         "(docs/PARALLEL.md).",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_PER_RANK),
+    PH_CHOICE_KEY("dense_mode", PARALLEL(dense_mode), "auto",
+        "auto|replicated|zero1|keep_after_forward|full|hybrid",
+        "Way in which ranks hold the parameters of dense layers. replicated: whole, on every rank. zero1: "
+        "whole, with a part of the optimizer's memory. keep_after_forward, full: a part, gathered for a "
+        "step, "
+        "or for each use. hybrid: full within groups of ranks. auto: as the plan file says; where ranks make "
+        "the plan, the first of these that memory allows (docs/PARALLEL.md).",
+        .traits = PH_KEY_MAY_CHANGE),
     PH_PATH_KEY("topology", PARALLEL(topology), "",
         "Topology file whose rates and memory plan: auto uses in place of the nominal ones; rank 0 reads it "
         "(docs/PARALLEL.md). Empty: none.",

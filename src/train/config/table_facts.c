@@ -1,8 +1,11 @@
 #include "train/config/table_facts.h"
 
+#include <string.h>
+
 #include "graph/graph.h"
 #include "op/table/op_table.h"
 #include "op/update/op_update.h"
+#include "plan/plan_units.h"
 #include "serve/scorer.h"
 #include "store/declaration.h"
 #include "tensor/row_format.h"
@@ -135,6 +138,64 @@ static ph_status list_tables(
     return PH_OK;
 }
 
+/* ---- dense parameters ---- */
+
+/* Returns the first node of an entry that reads the parameter or what is its memory; SIZE_MAX: none does. */
+static size_t first_use(const struct ph__graph *graph, const char *entry, ph_value parameter)
+{
+    for (size_t i = 0; i < graph->num_nodes; i++)
+        for (uint32_t k = 0; k < graph->nodes[i].num_inputs; k++)
+            if (strcmp(graph->entries[graph->nodes[i].entry], entry) == 0 &&
+                ph__graph_root(graph, graph->nodes[i].inputs[k]) == parameter)
+                return i;
+    return SIZE_MAX;
+}
+
+/* Notes what the parameter's update says of its optimizer. */
+static void note_update(const struct ph__graph *graph, ph_value parameter, struct ph__dense_facts *facts)
+{
+    const struct ph__declaration *declaration = &graph->declarations[graph->values[parameter].source];
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct ph__node *update = &graph->nodes[i];
+        if (update->op->slot_bytes == NULL || update->inputs[PH_UPDATE_PARAMETER] != parameter)
+            continue;
+        const struct ph_optimizer *optimizer = update->attributes;
+        facts->is_element_wise = optimizer->rule.kind != PH_ROWWISE_ADAGRAD;
+        facts->num_slots =
+            (size_t)(update->op->slot_bytes(update, declaration) / (facts->rows * facts->columns)) /
+            sizeof(ph_real);
+    }
+}
+
+static ph_status list_dense(const struct ph__graph *graph, struct ph__table_list *list)
+{
+    list->dense = ph__arena_alloc_array(&list->arena, graph->num_declarations, sizeof *list->dense);
+    if (list->dense == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t d = 0; d < graph->num_declarations; d++) {
+        const struct ph__declaration *declaration = &graph->declarations[d];
+        const ph_value parameter = graph->declaration_values[d];
+        if (declaration->is_table)
+            continue;
+        list->num_dense += ph_shape_elements(&declaration->shape);
+        if (declaration->shape.num_dims == 0)
+            continue;
+        struct ph__dense_facts *facts = &list->dense[list->num_dense_parameters++];
+        *facts = (struct ph__dense_facts){.name = ph__arena_strdup(&list->arena, declaration->name),
+            .rows = declaration->shape.dims[0],
+            .columns = ph__type_elements_from(&graph->values[parameter].type, 1),
+            .is_element_wise = true,
+            .is_read_backward = first_use(graph, "backward", parameter) < SIZE_MAX,
+            .first_use = first_use(graph, "forward", parameter)};
+        if (facts->name == NULL)
+            return PH_ERROR_MEMORY;
+        note_update(graph, parameter, facts);
+    }
+    return PH_OK;
+}
+
+/* ---- all ---- */
+
 ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_format row_format,
     const struct ph_batch *batch, struct ph__table_list *list)
 {
@@ -160,9 +221,7 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
     PH_TRY(list_tables(graph, row_format, list));
     const struct counting counting = {graph, batch, list->tables, first_tables, first_rows, reads};
     count_updates(&counting);
-    for (size_t d = 0; d < graph->num_declarations; d++)
-        if (!graph->declarations[d].is_table)
-            list->num_dense += ph_shape_elements(&graph->declarations[d].shape);
+    PH_TRY(list_dense(graph, list));
     return list_reads(&counting, list);
 }
 
@@ -170,6 +229,19 @@ void ph__table_list_fini(struct ph__table_list *list)
 {
     ph__arena_fini(&list->arena);
     *list = (struct ph__table_list){0};
+}
+
+ph_status ph__table_list_read_plan(const char *path, const struct ph__topology *topology,
+    const struct ph__table_list *list, const enum ph__dense_mode *mode, struct ph__plan *plan_out)
+{
+    struct ph__plan plan;
+    PH_TRY(ph__plan_read(path, topology, list->tables, list->num_tables, &plan));
+    const ph_status status = ph__plan_units_read(path, mode, list->dense, list->num_dense_parameters, &plan);
+    if (status == PH_OK)
+        *plan_out = plan;
+    else
+        ph__plan_fini(&plan);
+    return status;
 }
 
 /* ---- of a job ---- */
@@ -230,5 +302,6 @@ struct ph__plan_dense ph__plan_dense_of_job(
     const size_t bucket_numbers = (size_t)job->parallel->bucket_bytes / sizeof(ph_real);
     const bool is_among_ranks = job->parallel->sync == PH_SYNC_ALLREDUCE;
     return (struct ph__plan_dense){is_among_ranks ? list->num_dense : 0,
-        bucket_numbers > 0 ? bucket_numbers : 1, wire_of(job->parallel->dense)};
+        bucket_numbers > 0 ? bucket_numbers : 1, wire_of(job->parallel->dense),
+        ph__num_micro_batches(job->train)};
 }

@@ -10,7 +10,9 @@ struct ph__table_list { /* zero-initialised is empty */
     struct ph__arena arena;
     struct ph__table_facts *tables; /* the program's logical tables, in the order of their declaration */
     size_t num_tables;
-    size_t num_dense; /* numbers of its other parameters */
+    struct ph__dense_facts *dense; /* its other parameters, likewise, but those of no dimension */
+    size_t num_dense_parameters;
+    size_t num_dense; /* numbers of all its other parameters */
 };
 
 /* Collects the facts of a training program whose tables hold rows of this format. batch: the ids of each
@@ -18,6 +20,10 @@ struct ph__table_list { /* zero-initialised is empty */
 ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_format row_format,
     const struct ph_batch *batch, struct ph__table_list *list);
 void ph__table_list_fini(struct ph__table_list *list);
+
+/* Reads a plan file for these tables and dense parameters, as ph__plan_read and ph__plan_units_read do. */
+ph_status ph__table_list_read_plan(const char *path, const struct ph__topology *topology,
+    const struct ph__table_list *list, const enum ph__dense_mode *mode, struct ph__plan *plan_out);
 
 /* Builds the job's program, reads its first batch, and collects the facts of both. */
 ph_status ph__table_list_of_job(const struct ph__train_job *job, struct ph__table_list *list);

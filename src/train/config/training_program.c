@@ -19,6 +19,7 @@ struct learnt {
     size_t num_values;  /* number of all values */
     const char **names; /* borrowed from the builder */
     ph_value *parameters;
+    ph_value *read_as; /* values of forward whose gradients are wanted */
     ph_value *gradients;
     struct ph_optimizer *optimizers;
 };
@@ -27,12 +28,13 @@ static void learnt_fini(struct learnt *learnt)
 {
     free(learnt->names);
     free(learnt->parameters);
+    free(learnt->read_as);
     free(learnt->gradients);
     free(learnt->optimizers);
 }
 
 static ph_status learnt_init(struct ph_builder *builder, const struct ph_optimizer_settings *settings,
-    const ph_value *more, size_t num_more, struct learnt *learnt)
+    const struct ph_distribution *distribution, const ph_value *more, size_t num_more, struct learnt *learnt)
 {
     size_t count = ph_builder_num_parameters(builder);
     *learnt = (struct learnt){
@@ -40,11 +42,12 @@ static ph_status learnt_init(struct ph_builder *builder, const struct ph_optimiz
         .num_values = count + num_more,
         .names = calloc(count + 1, sizeof(const char *)),
         .parameters = calloc(count + num_more + 1, sizeof(ph_value)),
+        .read_as = calloc(count + num_more + 1, sizeof(ph_value)),
         .gradients = calloc(count + num_more + 1, sizeof(ph_value)),
         .optimizers = calloc(count + 1, sizeof(struct ph_optimizer)),
     };
-    if (learnt->names == NULL || learnt->parameters == NULL || learnt->gradients == NULL ||
-        learnt->optimizers == NULL) {
+    if (learnt->names == NULL || learnt->parameters == NULL || learnt->read_as == NULL ||
+        learnt->gradients == NULL || learnt->optimizers == NULL) {
         learnt_fini(learnt);
         return ph__out_of_memory("%zu parameters", count);
     }
@@ -57,6 +60,10 @@ static ph_status learnt_init(struct ph_builder *builder, const struct ph_optimiz
     }
     for (size_t i = 0; i < num_more; i++)
         learnt->parameters[count + i] = more[i];
+    for (size_t i = 0; i < learnt->num_values; i++)
+        learnt->read_as[i] = distribution != NULL
+                                 ? distribution->read_as(distribution->context, learnt->parameters[i])
+                                 : learnt->parameters[i];
     return PH_OK;
 }
 
@@ -96,7 +103,10 @@ static void add_gradients(struct ph_builder *builder, const struct learnt *learn
     const struct ph_distribution *distribution, const struct ph__accumulation *accumulation)
 {
     ph_builder_begin_entry(builder, "backward");
-    ph_backward(builder, loss, learnt->num_values, learnt->parameters, learnt->gradients);
+    ph_backward(builder, loss, learnt->num_values, learnt->read_as, learnt->gradients);
+    if (distribution != NULL)
+        distribution->differentiated(
+            distribution->context, builder, learnt->count, learnt->parameters, learnt->gradients);
     if (accumulation->num_micro_batches == 1) {
         reduce(builder, learnt, distribution, 0, learnt->num_values);
         return;
@@ -146,7 +156,7 @@ static ph_status add_learning(struct ph_builder *builder, const struct ph__train
     PH_TRY(check_groups(builder, job->optimizer));
     if (distribution != NULL)
         distribution->spread(distribution->context, builder, &more, &num_more);
-    PH_TRY(learnt_init(builder, job->optimizer, more, num_more, &learnt));
+    PH_TRY(learnt_init(builder, job->optimizer, distribution, more, num_more, &learnt));
     add_entries(builder, &learnt, loss, max_norm, distribution, accumulation);
     learnt_fini(&learnt);
     return PH_OK;

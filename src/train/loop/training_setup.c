@@ -9,6 +9,7 @@
 #include "base/sizes.h"
 #include "base/thread/stop.h"
 #include "comm/collective/comm.h"
+#include "plan/plan_units.h"
 #include "serve/model_identity.h"
 #include "serve/scorer.h"
 #include "store/store.h"
@@ -105,8 +106,12 @@ static uint64_t count_parameters(const struct ph__trainer *trainer)
     uint64_t count = ph_store_parameter_count(trainer->store);
     for (size_t p = 0; trainer->ranks.comm != NULL && p < ph__store_num_parameters(trainer->store); p++) {
         const struct ph_parameter *parameter = ph__store_parameter(trainer->store, p);
-        count -= parameter->is_table ? parameter->elements : 0;
+        const struct ph__plan_unit *unit;
+        const bool is_sharded = ph__plan_units_find(&plan->units, parameter->name, &unit) != NULL;
+        count -= parameter->is_table || is_sharded ? parameter->elements : 0;
     }
+    for (size_t u = 0; u < plan->units.num_units; u++)
+        count += ph__unit_numbers(&plan->units.units[u]);
     for (size_t i = 0; i < plan->num_tables; i++)
         count += plan->tables[i].num_rows * plan->tables[i].dim;
     return count;

@@ -10,6 +10,7 @@
 #include "base/thread/cpu.h"
 #include "comm/collective/comm.h"
 #include "data/encode/encoder.h"
+#include "plan/plan_units.h"
 #include "train/config/run_key.h"
 #include "train/job_rows.h"
 
@@ -223,11 +224,26 @@ ph_status ph__agree_on_job(const struct ph__train_job *job)
     return end(&lines, job->options.comm, status);
 }
 
+/* Adds "unit top.0.weight=full, 2 parameters, 16384 of 65536 numbers on its first rank, fp32". */
+static ph_status add_unit(
+    struct lines *lines, const struct ph__plan_units *units, const struct ph__plan_unit *unit)
+{
+    const char *name = ph__arena_printf(&lines->arena, "dense unit %s", unit->name);
+    const char *text = ph__arena_printf(&lines->arena,
+        "%s of %zu ranks, %zu parameters, %zu of %zu numbers on the first, wire %d, prefetch %zu, %s",
+        ph__dense_mode_name(units->settings.mode), units->settings.group_size, unit->num_parameters,
+        ph__unit_own_numbers(unit, 0), ph__unit_numbers(unit), (int)unit->wire, units->settings.prefetch,
+        units->settings.reduces_often ? "every" : "once");
+    return name != NULL && text != NULL ? add(lines, name, text) : PH_ERROR_MEMORY;
+}
+
 ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph__plan *plan)
 {
     struct lines lines;
     ph_status status = begin(&lines);
     for (size_t i = 0; i < plan->num_tables && status == PH_OK; i++)
         status = add_table(&lines, &plan->tables[i]);
+    for (size_t i = 0; i < plan->units.num_units && status == PH_OK; i++)
+        status = add_unit(&lines, &plan->units, &plan->units.units[i]);
     return end(&lines, comm, status);
 }

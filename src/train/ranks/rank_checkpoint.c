@@ -6,6 +6,7 @@
 
 #include "base/memory/memory.h"
 #include "comm/collective/comm.h"
+#include "plan/plan_units.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
 
@@ -26,11 +27,22 @@ static bool is_sharded(const struct ph__plan *plan, const char *tensor)
     return table != NULL && table->kind != PH_SHARD_DATA_PARALLEL;
 }
 
+/* Returns true for a tensor that this rank writes: shards of tables, shards of dense parameters in the first
+ * group that has them, and on the first rank all others. */
+static bool is_own(const struct ph__ranks *ranks, const char *tensor)
+{
+    const struct ph__plan_units *units = &ranks->plan->units;
+    const struct ph__plan_unit *unit;
+    if (ph__plan_units_find(units, table_of(tensor), &unit) != NULL)
+        return ranks->rank < units->settings.group_size;
+    return ph__ranks_is_first(ranks) || is_sharded(ranks->plan, tensor);
+}
+
 static void keep_own(const struct ph__ranks *ranks, struct ph__tensor_list *list)
 {
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++)
-        if (ph__ranks_is_first(ranks) || is_sharded(ranks->plan, list->tensors[i].name))
+        if (is_own(ranks, list->tensors[i].name))
             list->tensors[count++] = list->tensors[i];
     list->count = count;
 }

@@ -9,6 +9,7 @@
 #include "comm/collective/comm.h"
 #include "plan/fabric.h"
 #include "plan/plan_cost.h"
+#include "plan/plan_units.h"
 #include "shard/plan_distribution.h"
 #include "train/config/kept_plan.h"
 #include "train/config/table_facts.h"
@@ -41,9 +42,10 @@ static ph_status find_least_share(struct ph__ranks *ranks, uint64_t *rank_bytes_
 }
 
 /* Gives the machine that a plan is made for: rates of the topology file, which rank 0 reads, else nominal
- * ones; the memory that the config allows, else a rank's share by the file, else of the machines. */
+ * ones; the memory that the config allows for tables, else *share_out, a rank's share by the file, else of
+ * the machines. */
 static ph_status settle_machine(struct ph__ranks *ranks, const struct ph__train_job *job,
-    struct ph__topology topology, struct ph__plan_machine *machine_out)
+    struct ph__topology topology, struct ph__plan_machine *machine_out, uint64_t *share_out)
 {
     const char *path = job->parallel->topology;
     struct ph__plan_machine given = {0};
@@ -54,9 +56,33 @@ static ph_status settle_machine(struct ph__ranks *ranks, const struct ph__train_
         PH_TRY(ph__comm_broadcast_once(ranks->comm, "figures of the topology", 0, &given, sizeof given));
         ph__plan_machine_take(machine_out, &given);
     }
+    *share_out = given.rank_bytes;
+    if (*share_out == 0)
+        PH_TRY(find_least_share(ranks, share_out));
     if (machine_out->rank_bytes == 0)
-        machine_out->rank_bytes = given.rank_bytes;
-    return machine_out->rank_bytes > 0 ? PH_OK : find_least_share(ranks, &machine_out->rank_bytes);
+        machine_out->rank_bytes = *share_out;
+    return PH_OK;
+}
+
+/* Gives the mode that the config names; NULL: auto. */
+static const enum ph__dense_mode *named_mode(const struct ph__train_job *job, enum ph__dense_mode *mode)
+{
+    const enum ph_dense_sharding named = job->parallel->dense_mode;
+    *mode = named != PH_DENSE_SHARDING_AUTO ? (enum ph__dense_mode)(named - PH_DENSE_SHARDING_REPLICATED)
+                                            : PH_DENSE_REPLICATED;
+    return named != PH_DENSE_SHARDING_AUTO ? mode : NULL;
+}
+
+/* Chooses how a plan that is made holds dense parameters: as the config says or as rank_bytes allow (0: no
+ * limit). */
+static ph_status settle_units(struct ph__ranks *ranks, const struct ph__train_job *job,
+    const struct ph__table_list *list, uint64_t rank_bytes)
+{
+    struct ph__dense_settings settings = {.prefetch = 1};
+    if (named_mode(job, &settings.mode) == NULL && rank_bytes > 0)
+        PH_TRY(ph__dense_mode_choose(
+            ranks->plan, list->tables, list->dense, list->num_dense_parameters, rank_bytes, &settings.mode));
+    return ph__plan_units_make(ranks->plan, &settings, list->dense, list->num_dense_parameters);
 }
 
 /* Returns true when another rank of this process has made the plan. */
@@ -70,11 +96,14 @@ static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph__train_j
 {
     const struct ph__plan_step step = ph__plan_step_of_job(job);
     struct ph__plan_machine machine;
-    PH_TRY(settle_machine(ranks, job, *topology, &machine));
+    uint64_t share;
+    PH_TRY(settle_machine(ranks, job, *topology, &machine, &share));
     if (has_plan(ranks))
         return PH_OK;
-    const ph_status status =
+    ph_status status =
         ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, ranks->plan);
+    if (status == PH_OK)
+        status = settle_units(ranks, job, list, share);
     if (status != PH_ERROR_MEMORY || rank_bytes_of(job) > 0)
         return status;
     char why[1024];
@@ -103,8 +132,9 @@ static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph__train_
     *is_there_out = false;
     if (!job->options.is_resumed)
         return PH_OK;
+    enum ph__dense_mode mode;
     const ph_status status = ph__kept_plan_read(
-        job->options.folder, topology, list->tables, list->num_tables, ranks->plan, is_there_out);
+        job->options.folder, topology, list, named_mode(job, &mode), ranks->plan, is_there_out);
     if (status == PH_ERROR_MEMORY || (status == PH_OK && !*is_there_out))
         return status;
     if (status == PH_OK && ph__plan_check_bytes(ranks->plan, list->tables, rank_bytes_of(job)) == PH_OK)
@@ -143,10 +173,13 @@ static ph_status read_plan(struct ph__ranks *ranks, const struct ph__train_job *
     const char *plan = job->parallel->plan;
     if (has_plan(ranks))
         return PH_OK;
-    if (strcmp(plan, "none") == 0)
+    enum ph__dense_mode mode;
+    if (strcmp(plan, "none") == 0) {
         PH_TRY(ph__plan_replicate(topology, list->tables, list->num_tables, ranks->plan));
-    else
-        PH_TRY(ph__plan_read(plan, topology, list->tables, list->num_tables, ranks->plan));
+        PH_TRY(settle_units(ranks, job, list, 0));
+    } else {
+        PH_TRY(ph__table_list_read_plan(plan, topology, list, named_mode(job, &mode), ranks->plan));
+    }
     return ph__plan_check_bytes(ranks->plan, list->tables, rank_bytes_of(job));
 }
 

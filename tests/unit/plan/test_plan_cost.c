@@ -161,7 +161,7 @@ static void walk_bucket(const struct ph__plan_wire *wire, size_t world_size, siz
 {
     const bool has_rows = wire->vector_bytes > 0;
     const size_t rows = (count + PH_DENSE_COLUMNS - 1) / PH_DENSE_COLUMNS;
-    const size_t num_units = has_rows ? rows : rows * PH_DENSE_COLUMNS;
+    const size_t num_units = has_rows ? rows : count;
     const size_t bytes =
         has_rows ? PH_DENSE_COLUMNS * wire->number_bytes + wire->vector_bytes : wire->number_bytes;
     for (size_t unit = 0; unit < num_units; unit++) {
@@ -190,7 +190,8 @@ static void sums_of_dense_gradients_are_walked_number_by_number(void **state)
         for (size_t w = 0; w < sizeof wires / sizeof *wires; w++)
             for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
                 matrix sent = {{0}}, wanted = {{0}};
-                ph__dense_traffic(world_size, &wires[w], counts[c], add_bytes, sent);
+                ph__dense_traffic(
+                    &(struct ph__plan_group){0, 1, world_size}, &wires[w], counts[c], add_bytes, sent);
                 walk_bucket(&wires[w], world_size, counts[c], wanted);
                 assert_memory_equal(sent, wanted, sizeof sent);
             }
@@ -229,7 +230,7 @@ static void check_links(const struct drawing *drawing, const struct ph__plan *pl
 {
     const struct ph__topology *topology = &drawing->topology;
     const struct ph__plan_step step = {100, true, {2, 0}, {1, 4}};
-    const struct ph__plan_dense dense = {3000, 700, {4, 0}};
+    const struct ph__plan_dense dense = {3000, 700, {4, 0}, 1};
     const bool are_hosts = topology->world_size > most;
     const size_t ranks_per_end = are_hosts ? topology->ranks_per_host : 1;
     const size_t count = topology->world_size / ranks_per_end;

@@ -274,7 +274,7 @@ static void linear_refuses_shapes_that_do_not_fit(void **state)
     assert_refused(wrong_width, "got (B,12), (2,3), (2)");
     assert_refused(deep_wrong_width, "got (B,3,4), (2,3), (2)");
     assert_refused(wrong_bias, "needs x (...,K), weight (M,K), bias (M) or none; got (B,12), (2,12), (3)");
-    assert_refused(computed_weight, "the weight is not a parameter");
+    assert_refused(computed_weight, "needs a weight (M,K) of fixed size; got (B,12)");
 }
 
 int main(void)

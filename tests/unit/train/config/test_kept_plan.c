@@ -2,6 +2,8 @@
  */
 #include "support/test_support.h"
 
+#include <string.h>
+
 #include "plan/plan_choice.h"
 #include "train/config/kept_plan.h"
 
@@ -31,12 +33,22 @@ static const char *keep(void)
     return folder;
 }
 
+/* No dense parameters. */
+static ph_status read_kept(const char *folder, const struct ph__topology *topology,
+    const struct ph__table_facts *of, struct ph__plan *plan_out, bool *is_there_out)
+{
+    struct ph__table_facts copy[NUM_TABLES];
+    memcpy(copy, of, sizeof copy);
+    const struct ph__table_list list = {.tables = copy, .num_tables = NUM_TABLES};
+    return ph__kept_plan_read(folder, topology, &list, NULL, plan_out, is_there_out);
+}
+
 static bool is_there(
     const char *folder, const struct ph__topology *topology, const struct ph__table_facts *of)
 {
     struct ph__plan plan;
     bool answer;
-    assert_ok(ph__kept_plan_read(folder, topology, of, NUM_TABLES, &plan, &answer));
+    assert_ok(read_kept(folder, topology, of, &plan, &answer));
     ph__plan_fini(&plan);
     return answer;
 }
@@ -46,7 +58,7 @@ static void a_kept_plan_is_read_back(void **state)
     (void)state;
     struct ph__plan plan;
     bool answer;
-    assert_ok(ph__kept_plan_read(keep(), &four_ranks, tables, NUM_TABLES, &plan, &answer));
+    assert_ok(read_kept(keep(), &four_ranks, tables, &plan, &answer));
     assert_true(answer);
     assert_int_equal(plan.tables[0].kind, PH_SHARD_ROW_WISE);
     assert_int_equal(plan.tables[0].num_places, 2);
@@ -64,10 +76,10 @@ static void one_of_other_ranks_or_tables_is_not_taken(void **state)
     bool answer;
     assert_true(is_there(folder, &four_ranks, tables));
     assert_false(is_there(test_fresh_folder(), &four_ranks, tables));
-    assert_fails(ph__kept_plan_read(folder, &two_ranks, tables, NUM_TABLES, &plan, &answer), PH_ERROR_CONFIG,
+    assert_fails(read_kept(folder, &two_ranks, tables, &plan, &answer), PH_ERROR_CONFIG,
         "plan.yaml:3: the plan is for a world_size of 4");
     assert_false(answer);
-    assert_fails(ph__kept_plan_read(folder, &four_ranks, others, NUM_TABLES, &plan, &answer), PH_ERROR_CONFIG,
+    assert_fails(read_kept(folder, &four_ranks, others, &plan, &answer), PH_ERROR_CONFIG,
         "unknown table 'embedding.item'");
     assert_false(answer);
 }

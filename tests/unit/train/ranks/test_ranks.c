@@ -123,11 +123,11 @@ static ph_status plan_as_rank(struct ph_comm *comm, void *context)
 static void plan_on_ranks(struct planned *planned, struct thread_rank_end *ends_out)
 {
     const struct ph__section section = {&ph__parallel_options, &planned->parallel};
-    const int64_t memory_bytes = planned->parallel.memory_bytes;
-    const char *topology = planned->parallel.topology;
+    const struct ph_parallel_settings given = planned->parallel;
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &fixture.arena));
-    planned->parallel.memory_bytes = memory_bytes;
-    planned->parallel.topology = topology;
+    planned->parallel.memory_bytes = given.memory_bytes;
+    planned->parallel.topology = given.topology;
+    planned->parallel.dense_mode = given.dense_mode;
     thread_ranks_run(&(struct thread_ranks){.world_size = planned->world_size,
                          .options = {.ranks_per_host = planned->ranks_per_host}},
         plan_as_rank, planned, ends_out);
@@ -220,6 +220,7 @@ static void an_automatic_plan_goes_by_the_topology(void **state)
     struct setup *setup = set_up("dlrm", "topology");
     struct planned planned = {.job = setup->job,
         .parallel.topology = test_write_file("slow.yaml", slow_topology),
+        .parallel.dense_mode = PH_DENSE_SHARDING_REPLICATED, /* else memory forbids it */
         .world_size = 4,
         .ranks_per_host = 2};
     struct ph__plan_machine machine = ph__plan_machine_nominal(4000);

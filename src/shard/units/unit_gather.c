@@ -1,0 +1,234 @@
+#include "base/memory/absent.h"
+#include "base/memory/memory.h"
+#include "shard/exchange_nodes.h"
+#include "shard/units/units.h"
+
+static bool is_packed(const struct ph__unit *unit)
+{
+    return unit->wire != PH_WIRE_FP32;
+}
+
+/* Counts the numbers of the node's parameters. */
+static size_t count_numbers(const struct ph__unit_attributes *attributes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < attributes->count; i++)
+        count += ph__type_elements_from(&attributes->unit->types[attributes->parameters[i]], 0);
+    return count;
+}
+
+/* ---- messages ----
+ *
+ * A member sends each other one the rows of its shards, parameter by parameter. */
+
+/* Returns where a member's rows of parameter i belong: in the whole parameter or, packed, behind all pieces
+ * of earlier parameters and members. */
+static void *place_of(const struct ph__call *call, const void *wholes, size_t i, size_t member)
+{
+    const struct ph__unit_attributes *attributes = ph__unit_of(call);
+    const struct ph__unit *unit = attributes->unit;
+    const struct ph__unit_piece piece = ph__unit_piece(unit, attributes->parameters[i], member);
+    if (!is_packed(unit))
+        return (ph_real *)((const struct ph__operand *)wholes)[i].data + piece.first;
+    size_t before = piece.first;
+    for (size_t k = 0; k < i; k++)
+        before += ph__type_elements_from(&unit->types[attributes->parameters[k]], 0);
+    return (char *)((const struct ph__operand *)wholes)->data + ph__wire_bytes(unit->wire, 1, before);
+}
+
+static size_t most_messages(const struct ph__unit_attributes *attributes)
+{
+    return 2 * attributes->count * ph__unit_group(attributes->unit)->size;
+}
+
+static size_t start_scratch_bytes(const struct ph__call *call)
+{
+    return most_messages(ph__unit_of(call)) * sizeof(struct ph__message);
+}
+
+/* Lists the rows of one member for, or from, a rank. Returns how many messages these are. */
+static size_t list_rows(const struct ph__call *call, size_t member, size_t rank, struct ph__message *messages)
+{
+    const struct ph__unit_attributes *attributes = ph__unit_of(call);
+    const struct ph__unit *unit = attributes->unit;
+    size_t count = 0;
+    for (size_t i = 0; i < attributes->count; i++) {
+        const struct ph__unit_piece piece = ph__unit_piece(unit, attributes->parameters[i], member);
+        if (piece.count > 0)
+            messages[count++] =
+                (struct ph__message){rank, place_of(call, &call->outputs[PH_GATHER_NUMBERS], i, member),
+                    ph__wire_bytes(unit->wire, 1, piece.count)};
+    }
+    return count;
+}
+
+/* Puts the own rows where the others' will come; they are sent from there. */
+static void place_own(const struct ph__call *call)
+{
+    const struct ph__unit_attributes *attributes = ph__unit_of(call);
+    const struct ph__unit *unit = attributes->unit;
+    const size_t own = ph__unit_group(unit)->own;
+    for (size_t i = 0; i < attributes->count; i++) {
+        const struct ph__unit_piece piece = ph__unit_piece(unit, attributes->parameters[i], own);
+        void *place = place_of(call, &call->outputs[PH_GATHER_NUMBERS], i, own);
+        if (!is_packed(unit))
+            ph__numbers_move(place, call->inputs[i].data, piece.count * sizeof(ph_real));
+        else
+            ph__pack_rows(call->backend, unit->wire, piece.count, 1, call->inputs[i].data, place);
+    }
+}
+
+/* ---- start ---- */
+
+static ph_status start_infer(struct ph__infer *infer)
+{
+    const struct ph__unit_attributes *attributes = infer->attributes;
+    const struct ph__unit *unit = attributes->unit;
+    infer->outputs[PH_GATHER_TICKET] = infer->outputs[PH_GATHER_STAMP] = ph__scalar_type();
+    if (is_packed(unit)) {
+        const size_t bytes = ph__wire_bytes(unit->wire, 1, count_numbers(attributes));
+        infer->outputs[PH_GATHER_NUMBERS] =
+            ph__dense_type(1, &(struct ph_dim){.extent = ph__divide_up(bytes, sizeof(ph_real))});
+        return PH_OK;
+    }
+    for (size_t i = 0; i < attributes->count; i++)
+        infer->outputs[PH_GATHER_NUMBERS + i] = unit->types[attributes->parameters[i]];
+    return PH_OK;
+}
+
+static double sum_versions(const struct ph__operand *shards, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)*shards[i].version;
+    return sum;
+}
+
+static ph_status gather(struct ph__call *call)
+{
+    const struct ph__unit_attributes *attributes = ph__unit_of(call);
+    const struct ph__group *group = ph__unit_group(attributes->unit);
+    const struct ph__comm_call named = {attributes->channel, "parameters of dense layers"};
+    struct ph__message *receives = call->scratch, *sends;
+    struct ph__exchange list = {.receives = receives};
+    place_own(call);
+    for (size_t member = 0; member < group->size; member++)
+        if (member != group->own)
+            list.num_receives += list_rows(call, member, group->ranks[member], receives + list.num_receives);
+    list.sends = sends = receives + list.num_receives;
+    for (size_t k = 1; k < group->size; k++)
+        list.num_sends +=
+            list_rows(call, group->own, group->ranks[(group->own + k) % group->size], sends + list.num_sends);
+    return ph__start_node_run(attributes->unit->sharding, &named, &list, &call->outputs[PH_GATHER_TICKET]);
+}
+
+static ph_status start_run(struct ph__call *call)
+{
+    PH_TRY(gather(call));
+    *call->outputs[PH_GATHER_STAMP].scalar = sum_versions(call->inputs, call->num_inputs);
+    return PH_OK;
+}
+
+/* Ticket 0, which no exchange has, stands for one that has been waited for. */
+static ph_status start_kept_run(struct ph__call *call)
+{
+    const bool is_current =
+        *call->outputs[PH_GATHER_STAMP].scalar == sum_versions(call->inputs, call->num_inputs);
+    *call->outputs[PH_GATHER_TICKET].scalar = 0;
+    return is_current ? PH_OK : start_run(call);
+}
+
+#define START_TRAITS (PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_SENDS)
+
+const struct ph__op ph__op_gather_unit_start = {
+    .name = "gather_unit_start",
+    .traits = START_TRAITS,
+    .infer = start_infer,
+    .cost = ph__sent_cost,
+    .scratch_bytes = start_scratch_bytes,
+    .run = start_run,
+};
+
+const struct ph__op ph__op_gather_unit_start_kept = {
+    .name = "gather_unit_start_kept",
+    .traits = START_TRAITS | PH_OP_KEEPS_OUTPUTS,
+    .infer = start_infer,
+    .cost = ph__sent_cost,
+    .scratch_bytes = start_scratch_bytes,
+    .run = start_kept_run,
+};
+
+/* ---- wait ---- */
+
+static ph_status wait_infer(struct ph__infer *infer)
+{
+    const struct ph__unit_attributes *attributes = infer->attributes;
+    for (size_t i = 0; i < attributes->count; i++)
+        infer->outputs[i] = attributes->unit->types[attributes->parameters[i]];
+    return PH_OK;
+}
+
+static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
+{
+    const struct ph__unit_attributes *attributes = ph__unit_of(call);
+    const size_t count = is_packed(attributes->unit) ? count_numbers(attributes) : 0;
+    cost_out->bytes = (double)(ph__wire_bytes(attributes->unit->wire, 1, count) + count * sizeof(ph_real));
+}
+
+static void unpack(const struct ph__call *call)
+{
+    const struct ph__unit_attributes *attributes = ph__unit_of(call);
+    for (size_t i = 0; i < attributes->count; i++)
+        ph__unpack_rows(call->backend, attributes->unit->wire, ph__elements(&call->outputs[i]), 1,
+            place_of(call, &call->inputs[PH_GATHER_NUMBERS], i, 0), call->outputs[i].data);
+}
+
+static ph_status wait_run(struct ph__call *call)
+{
+    const struct ph__unit_attributes *attributes = ph__unit_of(call);
+    const struct ph__unit *unit = attributes->unit;
+    const struct ph__operand *shards = &call->inputs[call->num_inputs - attributes->count];
+    PH_TRY(ph__comm_wait(unit->sharding->comm, (uint64_t)*call->inputs[PH_GATHER_TICKET].scalar));
+    if (*call->inputs[PH_GATHER_STAMP].scalar != sum_versions(shards, attributes->count))
+        return ph_fail(
+            PH_ERROR_BUG, "unit '%s' was updated after its parameters had been gathered", unit->plan->name);
+    if (is_packed(unit))
+        unpack(call);
+    return PH_OK;
+}
+
+const struct ph__op ph__op_gather_unit_wait = {
+    .name = "gather_unit_wait",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_AWAITS,
+    .infer = wait_infer,
+    .cost = wait_cost,
+    .run = wait_run,
+};
+
+/* ---- both ---- */
+
+/* Lets wait's outputs be the memory that start has in flight. */
+static void share_memory(
+    struct ph_builder *builder, size_t count, const ph_value *in_flight, const ph_value *wholes)
+{
+    for (size_t i = 0; i < count && ph_builder_status(builder) == PH_OK; i++)
+        builder->graph.values[wholes[i]].alias_of = in_flight[i];
+}
+
+void ph__unit_gather(struct ph_builder *builder, const struct ph__unit_attributes *attributes, bool is_kept,
+    ph_value *wholes_out)
+{
+    const struct ph__op *start = is_kept ? &ph__op_gather_unit_start_kept : &ph__op_gather_unit_start;
+    const size_t count = attributes->count;
+    const size_t num_started = PH_GATHER_NUMBERS + (is_packed(attributes->unit) ? 1 : count);
+    ph_value shards[PH_UNIT_MOST_PARAMETERS], inputs[PH_MAX_OPERANDS];
+    for (size_t i = 0; i < count; i++)
+        shards[i] = attributes->unit->shards[attributes->parameters[i]];
+    ph__emit(builder, start, NULL, attributes, sizeof *attributes, count, shards, num_started, inputs);
+    for (size_t i = 0; i < count; i++)
+        inputs[num_started + i] = shards[i];
+    ph__emit(builder, &ph__op_gather_unit_wait, NULL, attributes, sizeof *attributes, num_started + count,
+        inputs, count, wholes_out);
+    if (!is_packed(attributes->unit))
+        share_memory(builder, count, inputs + PH_GATHER_NUMBERS, wholes_out);
+}
