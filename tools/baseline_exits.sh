@@ -114,7 +114,7 @@ gives 'ulimit -n 40; timeout 2 phloem hub --address 127.0.0.1:0'
 # ---- the other verbs ----
 tries plan job.yaml
 tries plan job.yaml --world 0
-tries plan job.yaml --world 2 --memory 1000
+tries plan job.yaml --world 2 --rank-memory 1000
 tries plan job.yaml --world 4 --ranks-per-host 3
 tries compare job.yaml --out x --seeds 0
 tries compare job.yaml job.yaml --out x

@@ -40,7 +40,7 @@ SUB_ROOMS = {
     "shard": ["lookup", "units", "dense"],
     "serve": ["wire", "queue", "repository", "server"],
     "train": ["measure", "config", "ranks", "folder", "loop"],
-    "cli": ["hub", "verb"],
+    "cli": ["hub", "sim", "verb"],
 }
 
 MAX_FILES = 30  # of a folder

@@ -187,6 +187,7 @@ struct ph__memory_plan {
     size_t *data_offset;    /* by value: byte offset in the workspace of its data */
     size_t *index_offset;   /* by value: byte offset of offsets or slots; SIZE_MAX: none */
     size_t *value_bytes;    /* by value: from data_offset on, offsets or slots included */
+    uint32_t *first, *last; /* by value that has bytes: nodes from when until when it needs them */
     size_t *scratch_offset; /* by node */
     size_t *scratch_bytes;  /* by node */
     struct ph_memory_usage memory;
@@ -195,6 +196,13 @@ struct ph__memory_plan {
 ph_status ph__plan_memory(const struct ph_program *program, const struct ph_backend *backend,
     const uint64_t *capacities, struct ph__memory_plan *plan_out);
 void ph__memory_plan_fini(struct ph__memory_plan *plan);
+
+/* Returns the class of a value, below num_classes. */
+typedef size_t (*ph__value_class)(const struct ph__graph *graph, ph_value value);
+/* Sums the bytes that values of each class, and behind them scratch, need while each node runs: bytes_out
+ * (num_nodes, num_classes + 1). Memory that a node takes over from its input counts once. */
+void ph__memory_plan_sum(const struct ph_program *program, const struct ph__memory_plan *plan,
+    size_t num_classes, ph__value_class class_of, uint64_t *bytes_out);
 
 /* Gives the shape of a value's type with these symbol values. */
 void ph__type_shape(const struct ph_type *type, const uint64_t *extents, struct ph_shape *shape_out);

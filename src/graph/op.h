@@ -19,7 +19,7 @@ enum {
     PH_OP_ALIAS = 1 << 2,      /* output 0 *is* input 0's memory: no run function */
     PH_OP_HAS_EFFECT = 1 << 3, /* writes a parameter (input 0) or state: never removed, keeps its order */
     PH_OP_ONCE_PER_VERSION = 1 << 4,  /* depends on its inputs alone: where these are parameters and state,
-                                         results are kept, and  remade when one has changed */
+                                         results are kept, and remade when one has changed */
     PH_OP_READS_ROW_FORMATS = 1 << 5, /* reads tables in any row format, as parameter->row_format says */
     PH_OP_CALLS_LIBRARY = 1 << 6,     /* run calls backend->gemm, so no other node may run beside it */
     PH_OP_STOPS_GRADIENT = 1 << 7,    /* for differentiation, its outputs do not depend on its inputs */

@@ -104,6 +104,8 @@ static ph_status add_node_buffers(struct planner *planner, size_t index)
         planner->plan->memory.no_reuse_bytes += data_bytes + index_bytes;
         size_t last =
             is_kept || graph->values[value].is_output ? graph->num_nodes : planner->last_reader[value];
+        planner->plan->first[value] = is_kept ? 0 : (uint32_t)index;
+        planner->plan->last[value] = (uint32_t)last;
         ph_value taken = k == 0 ? input_to_take(planner, index, data_bytes + index_bytes) : 0;
         if (taken != 0) {
             planner->buffer_of[value] = planner->buffer_of[taken];
@@ -261,13 +263,16 @@ static ph_status planner_init(struct planner *planner)
     plan->data_offset = calloc(values, sizeof *plan->data_offset);
     plan->index_offset = calloc(values, sizeof *plan->index_offset);
     plan->value_bytes = calloc(values, sizeof *plan->value_bytes);
+    plan->first = calloc(values, sizeof *plan->first);
+    plan->last = calloc(values, sizeof *plan->last);
     plan->scratch_offset = calloc(nodes + 1, sizeof *plan->scratch_offset);
     plan->scratch_bytes = calloc(nodes + 1, sizeof *plan->scratch_bytes);
     bool is_complete = planner->buffers != NULL && planner->last_reader != NULL &&
                        planner->buffer_of != NULL && planner->scratch_buffer != NULL &&
                        planner->data_bytes != NULL && planner->operands != NULL &&
                        plan->data_offset != NULL && plan->index_offset != NULL && plan->value_bytes != NULL &&
-                       plan->scratch_offset != NULL && plan->scratch_bytes != NULL;
+                       plan->first != NULL && plan->last != NULL && plan->scratch_offset != NULL &&
+                       plan->scratch_bytes != NULL;
     return is_complete ? PH_OK : ph__out_of_memory("the memory plan");
 }
 
@@ -294,7 +299,37 @@ void ph__memory_plan_fini(struct ph__memory_plan *plan)
     free(plan->data_offset);
     free(plan->index_offset);
     free(plan->value_bytes);
+    free(plan->first);
+    free(plan->last);
     free(plan->scratch_offset);
     free(plan->scratch_bytes);
     *plan = (struct ph__memory_plan){0};
+}
+
+/* ---- sums ---- */
+
+/* Returns true when output 0 of the node has taken over the value's memory, as it may that of input 0. */
+static bool is_taken_over(
+    const struct ph_program *program, const struct ph__memory_plan *plan, size_t index, ph_value value)
+{
+    const struct ph__node *node = &program->graph.nodes[index];
+    return (node->op->traits & PH_OP_IN_PLACE) != 0 && node->num_inputs > 0 &&
+           ph__graph_root(&program->graph, node->inputs[0]) == value &&
+           plan->value_bytes[node->outputs[0]] > 0 &&
+           plan->data_offset[node->outputs[0]] == plan->data_offset[value];
+}
+
+void ph__memory_plan_sum(const struct ph_program *program, const struct ph__memory_plan *plan,
+    size_t num_classes, ph__value_class class_of, uint64_t *bytes_out)
+{
+    const struct ph__graph *graph = &program->graph;
+    memset(bytes_out, 0, graph->num_nodes * (num_classes + 1) * sizeof *bytes_out);
+    for (ph_value value = 1; value < graph->num_values; value++) {
+        const size_t class = plan->value_bytes[value] > 0 ? class_of(graph, value) : 0;
+        for (size_t i = plan->first[value]; plan->value_bytes[value] > 0 && i <= plan->last[value]; i++)
+            if (i < graph->num_nodes && !is_taken_over(program, plan, i, value))
+                bytes_out[i * (num_classes + 1) + class] += plan->value_bytes[value];
+    }
+    for (size_t i = 0; i < graph->num_nodes; i++)
+        bytes_out[i * (num_classes + 1) + num_classes] += plan->scratch_bytes[i];
 }

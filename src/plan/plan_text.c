@@ -151,7 +151,8 @@ ph_status ph__plan_print(
 {
     PH_TRY(print_tables(plan, writer));
     PH_TRY(ph__writer_printf(writer, "\n"));
-    return print_loads(plan, loads, writer);
+    PH_TRY(print_loads(plan, loads, writer));
+    return ph__plan_units_print(&plan->units, writer);
 }
 
 static const char *end_name(const struct ph__plan_links *links)

@@ -39,6 +39,8 @@ size_t ph__unit_numbers(const struct ph__plan_unit *unit);
  * mode: goes before the file's; NULL: the file's. */
 ph_status ph__plan_units_read(const char *path, const enum ph__dense_mode *mode,
     const struct ph__dense_facts *dense, size_t num_dense, struct ph__plan *plan);
+/* Prints a table of units for people; nothing where parameters are replicated. */
+ph_status ph__plan_units_print(const struct ph__plan_units *units, struct ph__writer *writer);
 /* Writes the section; nothing where parameters are replicated. */
 ph_status ph__plan_units_write(const struct ph__plan_units *units, struct ph__writer *writer);
 
@@ -52,8 +54,8 @@ struct ph__dense_bytes {
     uint64_t gradients; /* summed ones, until the update, and those on their way */
     uint64_t gathered;  /* whole parameters of units beside the shards, packed for products included */
 };
-struct ph__dense_bytes ph__dense_bytes_of(
-    const struct ph__plan_units *units, const struct ph__dense_facts *dense, size_t num_dense);
+struct ph__dense_bytes ph__dense_bytes_of(const struct ph__plan_units *units,
+    const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches);
 uint64_t ph__dense_bytes_sum(const struct ph__dense_bytes *bytes);
 
 /* Visits the messages of all units in a step. Sums of shards over groups (hybrid) are cut as if a member's
@@ -61,11 +63,12 @@ uint64_t ph__dense_bytes_sum(const struct ph__dense_bytes *bytes);
 void ph__units_traffic(const struct ph__topology *topology, const struct ph__plan_units *units,
     const struct ph__plan_dense *dense, ph__traffic_visit visit, void *context);
 
-/* Chooses the mode of a plan whose tables are placed: the first of replicated, zero1, keep_after_forward,
- * hybrid and full with which every rank keeps to rank_bytes; full where none does, or replicated where an
- * optimizer is not element-wise. tables: as of ph__plan_loads. PH_ERROR_MEMORY. */
+/* Chooses the mode of a plan whose tables are placed: the first of replicated, zero1, hybrid and full with
+ * which every rank keeps to rank_bytes; full where none does, or replicated where an optimizer is not
+ * element-wise. (keep_after_forward takes the memory of zero1, and gathers more.) tables: as of
+ * ph__plan_loads. PH_ERROR_MEMORY. */
 ph_status ph__dense_mode_choose(const struct ph__plan *plan, const struct ph__table_facts *tables,
-    const struct ph__dense_facts *dense, size_t num_dense, uint64_t rank_bytes,
+    const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches, uint64_t rank_bytes,
     enum ph__dense_mode *mode_out);
 
 #endif

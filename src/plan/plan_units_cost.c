@@ -70,8 +70,8 @@ static struct ph__dense_bytes replicated_bytes(const struct ph__dense_facts *den
     return bytes;
 }
 
-struct ph__dense_bytes ph__dense_bytes_of(
-    const struct ph__plan_units *units, const struct ph__dense_facts *dense, size_t num_dense)
+struct ph__dense_bytes ph__dense_bytes_of(const struct ph__plan_units *units,
+    const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches)
 {
     const struct ph__dense_settings *settings = &units->settings;
     struct ph__dense_bytes bytes = {0};
@@ -87,6 +87,8 @@ struct ph__dense_bytes ph__dense_bytes_of(
         all += ph__unit_numbers(&units->units[u]) * NUMBER_BYTES;
     const uint64_t two_units = 2 * largest_unit(units) * NUMBER_BYTES;
     bytes.gradients = bytes.parameters + two_units;
+    if (num_micro_batches > 1 && !settings->reduces_often)
+        bytes.gradients += all; /* summed whole until the step's last micro-batch */
     bytes.gathered = frees_parameters(settings->mode) ? two_units : all + two_units / 2;
     return bytes;
 }
@@ -108,28 +110,30 @@ static bool is_element_wise(const struct ph__dense_facts *dense, size_t num_dens
 
 /* Gives the bytes of a mode, by a plan of nothing else. */
 static ph_status try_mode(const struct ph__topology *topology, enum ph__dense_mode mode,
-    const struct ph__dense_facts *dense, size_t num_dense, uint64_t *bytes_out)
+    const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches, uint64_t *bytes_out)
 {
     const struct ph__dense_settings settings = {.mode = mode};
     struct ph__plan trial = {.topology = *topology};
     const ph_status status = ph__plan_units_make(&trial, &settings, dense, num_dense);
-    const struct ph__dense_bytes bytes = ph__dense_bytes_of(&trial.units, dense, num_dense);
+    const struct ph__dense_bytes bytes =
+        ph__dense_bytes_of(&trial.units, dense, num_dense, num_micro_batches);
     *bytes_out = ph__dense_bytes_sum(&bytes);
     ph__plan_fini(&trial);
     return status;
 }
 
 ph_status ph__dense_mode_choose(const struct ph__plan *plan, const struct ph__table_facts *tables,
-    const struct ph__dense_facts *dense, size_t num_dense, uint64_t rank_bytes, enum ph__dense_mode *mode_out)
+    const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches, uint64_t rank_bytes,
+    enum ph__dense_mode *mode_out)
 {
     static const enum ph__dense_mode modes[] = {
-        PH_DENSE_REPLICATED, PH_DENSE_ZERO1, PH_DENSE_KEEP_AFTER_FORWARD, PH_DENSE_HYBRID, PH_DENSE_FULL};
+        PH_DENSE_REPLICATED, PH_DENSE_ZERO1, PH_DENSE_HYBRID, PH_DENSE_FULL};
     const size_t num_modes = is_element_wise(dense, num_dense) ? sizeof modes / sizeof *modes : 1;
     size_t fullest;
     uint64_t table_bytes, bytes = 0;
     PH_TRY(ph__plan_fullest(plan, tables, &fullest, &table_bytes));
     for (size_t i = 0; i < num_modes; i++) {
-        PH_TRY(try_mode(&plan->topology, modes[i], dense, num_dense, &bytes));
+        PH_TRY(try_mode(&plan->topology, modes[i], dense, num_dense, num_micro_batches, &bytes));
         if (table_bytes + bytes <= rank_bytes) {
             *mode_out = modes[i];
             return PH_OK;

@@ -1,6 +1,7 @@
 /* The section `dense` of a plan file. */
 #include <string.h>
 
+#include "base/format/text_table.h"
 #include "base/format/yaml.h"
 #include "base/option/option.h"
 #include "base/text/number.h"
@@ -215,6 +216,31 @@ ph_status ph__plan_units_read(const char *path, const enum ph__dense_mode *mode,
 }
 
 /* ---- writing ---- */
+
+ph_status ph__plan_units_print(const struct ph__plan_units *units, struct ph__writer *writer)
+{
+    static const struct ph__text_column columns[] = {
+        {"dense unit", false}, {"parameters", true}, {"bytes", true}, {"bytes of a shard", true}};
+    const struct ph__dense_settings *settings = &units->settings;
+    struct ph__text_table text;
+    if (units->num_units == 0)
+        return PH_OK;
+    ph__text_table_init(&text, columns, sizeof columns / sizeof *columns);
+    for (size_t u = 0; u < units->num_units; u++) {
+        const struct ph__plan_unit *unit = &units->units[u];
+        char bytes[PH_NUMBER_TEXT_BYTES], own[PH_NUMBER_TEXT_BYTES];
+        ph__text_table_cell(&text, "%s", unit->name);
+        ph__text_table_cell(&text, "%zu", unit->num_parameters);
+        ph__text_table_cell(&text, "%s", ph__bytes_text(ph__unit_numbers(unit) * sizeof(float), bytes));
+        ph__text_table_cell(&text, "%s", ph__bytes_text(ph__unit_own_numbers(unit, 0) * sizeof(float), own));
+    }
+    ph_status status = ph__writer_printf(writer, "\nDense parameters: mode %s, over %zu ranks.\n\n",
+        ph__dense_mode_name(settings->mode), settings->group_size);
+    if (status == PH_OK)
+        status = ph__text_table_write(&text, writer);
+    ph__text_table_fini(&text);
+    return status;
+}
 
 static ph_status write_rules(const struct ph__dense_settings *settings, struct ph__writer *writer)
 {

@@ -48,6 +48,6 @@ phloem_plan="$PH_BINARY_DIR/phloem plan large.yaml --world 4"
 status=0
 $phloem_plan >stdout 2>stderr || status=$?
 [ "$status" -eq 5 ] || complain "planning for this machine ended with $status; wanted 5"
-grep -q -- "for ranks of another machine, give --memory BYTES" stderr || complain 'what to do is not said'
-$phloem_plan --memory 100000000000000 >stdout 2>stderr || complain 'another machine is not planned for'
+grep -q -- "for ranks of another machine, give --rank-memory BYTES" stderr || complain 'what to do is not said'
+$phloem_plan --rank-memory 100000000000000 >stdout 2>stderr || complain 'another machine is not planned for'
 grep -q 'A rank may spend 9.*TiB' stdout || complain 'the memory of another machine is not shown'

@@ -90,11 +90,23 @@ fails 2 'own.yaml:2: the plan is for a world_size of 2, but this job has 4' plan
 sed 's/embedding.C1:/embedding.C99:/' own.yaml >wrong.yaml
 fails 2 "wrong.yaml:4: unknown table 'embedding.C99'; did you mean" plan job.yaml --world 2 --plan wrong.yaml
 
+# The memory of a planned rank is shown operator by operator, and is what a training lays out.
+succeeds plan job.yaml --world 2 --set parallel.dense_mode=full --out sharded.yaml
+contains stdout 'Dense parameters: mode full, over 2 ranks.'
+contains sharded.yaml '  mode: full'
+succeeds plan job.yaml --world 2 --plan sharded.yaml --memory
+contains stdout 'rank 0 of 2 holds '
+contains stdout 'most whole parameters: '
+contains stdout "note: unit 'bottom.0.weight' has"
+grep -q '| backward | gather_unit_wait\|| forward  | gather_unit_wait' stdout || complain 'no gather is shown'
+succeeds plan job.yaml --world 2 --set parallel.dense_mode=replicated --memory
+! grep -q 'gather_unit' stdout || complain 'replicated parameters are gathered'
+
 # What the config says of a training is said of its plan.
-fails 5 'does not fit' plan job.yaml --world 2 --memory 1000
+fails 5 'does not fit' plan job.yaml --world 2 --rank-memory 1000
 fails 5 'does not fit' plan job.yaml --world 2 --set parallel.memory_bytes=1000
-succeeds plan job.yaml --world 2 --set parallel.memory_bytes=1000 --memory 1000000000
-fails 5 'at most 1000 B are allowed' plan job.yaml --world 2 --plan own.yaml --memory 1000
+succeeds plan job.yaml --world 2 --set parallel.memory_bytes=1000 --rank-memory 1000000000
+fails 5 'at most 1000 B are allowed' plan job.yaml --world 2 --plan own.yaml --rank-memory 1000
 succeeds plan job.yaml --world 4 --set parallel.ranks_per_host=2 --out -
 contains stdout 'ranks_per_host: 2'
 succeeds plan job.yaml --world 4 --set parallel.ranks_per_host=2 --ranks-per-host 1 --out -

@@ -11,6 +11,7 @@
 #include "cli/verb.h"
 #include "cli/verb/inspect_source.h"
 #include "cli/verb/machine_speed.h"
+#include "cli/verb/plan_memory.h"
 #include "cli/with_ranks.h"
 #include "comm/collective/comm.h"
 #include "plan/fabric.h"
@@ -25,7 +26,7 @@ struct request {
     const char *out, *plan, *topology;
     struct cli_texts sets;
     int64_t world_size, ranks_per_host, rank_bytes; /* 0: no flag */
-    bool is_measured;
+    bool is_measured, shows_memory;
 };
 
 /* The plan, and what it is made of. */
@@ -38,11 +39,13 @@ struct planning {
     struct ph__plan_step step;
     const char *given_title;         /* of the column of given figures; NULL: there are none */
     struct ph__plan_machine given;   /* by --measure or the topology; NaN: not known */
+    uint64_t share_bytes;            /* a rank's share of memory by the topology, else of this machine's */
     struct ph__plan_machine machine; /* the plan is made for it */
     bool is_limited_by_machine; /* neither flag, config nor topology sets rank_bytes: this machine does */
     struct ph__plan plan;
     struct ph__plan_load *loads;
     struct ph__plan_links links;
+    struct ph__memory_report memory;
 };
 
 static ph_status parse_count(const char *flag, const char *text, int64_t *count_out)
@@ -60,7 +63,7 @@ static ph_status parse_counts(
     if (ranks_per_host != NULL)
         PH_TRY(parse_count("--ranks-per-host", ranks_per_host, &request->ranks_per_host));
     if (memory != NULL)
-        PH_TRY(parse_count("--memory", memory, &request->rank_bytes));
+        PH_TRY(parse_count("--rank-memory", memory, &request->rank_bytes));
     return PH_OK;
 }
 
@@ -120,14 +123,14 @@ static ph_status settle_rank_bytes(struct planning *planning, uint64_t *rank_byt
     const struct request *request = planning->request;
     const int64_t configured = planning->source.config.parallel.memory_bytes;
     uint64_t total_bytes;
+    PH_TRY(ph__memory_total_bytes("", &total_bytes));
+    planning->share_bytes = planning->given.rank_bytes > 0 ? planning->given.rank_bytes
+                                                           : total_bytes / planning->topology.ranks_per_host;
     *rank_bytes_out = (uint64_t)(request->rank_bytes > 0 ? request->rank_bytes : configured);
-    if (*rank_bytes_out == 0 && request->plan == NULL)
-        *rank_bytes_out = planning->given.rank_bytes;
     if (*rank_bytes_out > 0 || request->plan != NULL)
         return PH_OK;
-    PH_TRY(ph__memory_total_bytes("", &total_bytes));
-    *rank_bytes_out = total_bytes / planning->topology.ranks_per_host;
-    planning->is_limited_by_machine = true;
+    *rank_bytes_out = planning->share_bytes;
+    planning->is_limited_by_machine = planning->given.rank_bytes == 0;
     return PH_OK;
 }
 
@@ -175,26 +178,32 @@ static ph_status settle_machine(struct planning *planning)
 
 /* ---- planning ---- */
 
-static ph_status make(struct planning *planning)
+static ph_status make(const struct ph__train_job *job, struct planning *planning)
 {
     const struct ph__table_list *list = &planning->list;
     char why[1024];
-    const ph_status status = ph__plan_greedy(&planning->machine, &planning->topology, &planning->step,
-        list->tables, list->num_tables, &planning->plan);
+    ph_status status = ph__plan_greedy(&planning->machine, &planning->topology, &planning->step, list->tables,
+        list->num_tables, &planning->plan);
+    if (status == PH_OK)
+        status = ph__table_list_make_units(list, job, planning->share_bytes, &planning->plan);
     if (status != PH_ERROR_MEMORY || !planning->is_limited_by_machine)
         return status;
     snprintf(why, sizeof why, "%s", ph_error_text());
     return ph_fail(status,
-        "%s, its share of this machine's memory; for ranks of another machine, give --memory BYTES", why);
+        "%s, its share of this machine's memory; for ranks of another machine, give --rank-memory BYTES",
+        why);
 }
 
-static ph_status read_or_make(struct planning *planning)
+static ph_status read_or_make(const struct ph__train_job *job, struct planning *planning)
 {
     const char *path = planning->request->plan;
     const struct ph__table_list *list = &planning->list;
     if (path == NULL)
-        return make(planning);
-    PH_TRY(ph__plan_read(path, &planning->topology, list->tables, list->num_tables, &planning->plan));
+        return make(job, planning);
+    enum ph__dense_mode mode;
+    const enum ph__dense_mode *named =
+        ph__named_dense_mode(planning->source.config.parallel.dense_mode, &mode);
+    PH_TRY(ph__table_list_read_plan(path, &planning->topology, list, named, &planning->plan));
     return ph__plan_check_bytes(&planning->plan, list->tables, planning->machine.rank_bytes);
 }
 
@@ -203,7 +212,7 @@ static ph_status make_plan(const struct ph__train_job *job, struct planning *pla
     struct ph__table_list *list = &planning->list;
     PH_TRY(settle_machine(planning));
     planning->step = ph__plan_step_of_job(job);
-    PH_TRY(read_or_make(planning));
+    PH_TRY(read_or_make(job, planning));
     planning->loads =
         ph__arena_alloc_array(&list->arena, planning->topology.world_size, sizeof *planning->loads);
     if (planning->loads == NULL)
@@ -301,9 +310,31 @@ static ph_status open_source(struct planning *planning)
     return spare_inputs(planning);
 }
 
-static ph_status tell_plan(const struct planning *planning)
+static ph_status print_memory(const void *what, struct ph__writer *writer)
+{
+    const struct planning *planning = what;
+    return cli_plan_memory_print(&planning->memory, &planning->plan, writer);
+}
+
+static double ids_per_sample(const struct ph__table_list *list)
+{
+    double sum = 0;
+    for (size_t i = 0; i < list->num_tables; i++)
+        sum += list->tables[i].ids_per_sample;
+    return sum;
+}
+
+static ph_status tell_memory(const struct ph__train_job *job, struct planning *planning)
+{
+    PH_TRY(ph__memory_report_init(job, &planning->plan, ids_per_sample(&planning->list), &planning->memory));
+    return cli_print(print_memory, planning);
+}
+
+static ph_status tell_plan(const struct ph__train_job *job, struct planning *planning)
 {
     const struct request *request = planning->request;
+    if (request->shows_memory)
+        return tell_memory(job, planning);
     if (request->out != NULL && strcmp(request->out, "-") == 0)
         return cli_print(write_plan, planning);
     PH_TRY(cli_print(print_plan, planning));
@@ -324,7 +355,7 @@ static ph_status plan(void *context, struct ph_comm *comm)
     if (comm != NULL && ph_comm_rank(comm) > 0)
         return PH_OK;
     PH_TRY(make_plan(&job, planning));
-    return tell_plan(planning);
+    return tell_plan(&job, planning);
 }
 
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
@@ -335,7 +366,9 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
             "number of ranks (required, unless --measure runs on several ranks or a topology gives it)"},
         {"--ranks-per-host", CLI_TEXT, &ranks_per_host, "M",
             "ranks of each host; default: the config's or the topology's, else all ranks on one host"},
-        {"--memory", CLI_TEXT, &memory, "BYTES",
+        {"--memory", CLI_SWITCH, &request->shows_memory, NULL,
+            "prints the bytes that each operator of rank 0's step needs, instead of the plan"},
+        {"--rank-memory", CLI_TEXT, &memory, "BYTES",
             "bytes that a rank may spend on tables and optimizer slots; default: the config's, else its "
             "share of the topology's or this machine's memory"},
         {"--topology", CLI_TEXT, &request->topology, "FILE",
@@ -395,6 +428,7 @@ ph_status verb_plan(int argc, char **argv)
         status = cli_with_ranks(&ranks, status);
     else if (status == PH_OK)
         status = plan(&planning, NULL);
+    ph__memory_report_fini(&planning.memory);
     ph__plan_fini(&planning.plan);
     ph__table_list_fini(&planning.list);
     cli_source_close(&planning.source);

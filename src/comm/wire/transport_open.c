@@ -150,7 +150,7 @@ ph_status ph__transport_open(const char *wanted, struct ph__transport *transport
     struct ph__transport transport;
     PH_TRY(ph__transport_choose(wanted, &choice));
     if (strcmp(choice.name, "self") == 0)
-        return ph__transport_self_open(transport_out);
+        return ph__transport_self_open(1, transport_out);
     const struct library *library = libraries;
     while (strcmp(library->transport, choice.name) != 0)
         library++;

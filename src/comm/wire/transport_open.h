@@ -14,9 +14,11 @@
  * of ranks than were started. PH_ERROR_PEER: the job could not be joined. */
 ph_status ph__transport_open(const char *wanted, struct ph__transport *transport_out);
 
-/* Opens a world of one, for a program that no launcher started. A message to itself is copied once both its
- * send and its receive have been started. */
-ph_status ph__transport_self_open(struct ph__transport *transport_out);
+/* Opens a world of one process. A world_size of 1 is for a program that no launcher started; in a larger
+ * world this process is rank 0, and each other rank sends it what it has sent that rank: enough to meet, and
+ * to build programs for so many ranks, not to run them. A message is copied once both its send and its
+ * receive have been started. */
+ph_status ph__transport_self_open(size_t world_size, struct ph__transport *transport_out);
 
 /* Finds a plugin beside the program or the library that asks: in a build, or in an installation, wherever
  * that has been moved to. $PHLOEM_PLUGINS names another folder, instead of all these.

@@ -1,6 +1,6 @@
-/* A world of one: messages of a rank to itself. Sends and receives that wait for their other end are in one
- * list, oldest first. Those of one tag are all sends or all receives, since a send meets the oldest waiting
- * receive, and the other way round. */
+/* A world of one process: messages of a rank to itself, and of other ranks that all say what this one says.
+ * Sends and receives that wait for their other end are in one list, oldest first. Those of one peer and tag
+ * are all sends or all receives, since a send meets the oldest waiting receive, and the other way round. */
 #include "base/memory/memory.h"
 #include "comm/wire/transport_open.h"
 
@@ -11,6 +11,7 @@
 struct end {
     struct end *next; /* in the list of waiting ends */
     bool is_send, is_done;
+    size_t peer;
     int tag;
     const void *source; /* send: the data */
     void *target;       /* receive: where the data go */
@@ -25,7 +26,8 @@ struct self {
 static struct end **find_other(struct self *self, const struct end *end)
 {
     struct end **place = &self->first;
-    while (*place != NULL && ((*place)->tag != end->tag || (*place)->is_send == end->is_send))
+    while (*place != NULL &&
+           ((*place)->peer != end->peer || (*place)->tag != end->tag || (*place)->is_send == end->is_send))
         place = &(*place)->next;
     return place;
 }
@@ -61,17 +63,15 @@ static bool start(struct self *self, const struct end *model, struct ph__transpo
 static bool send_to_self(void *context, size_t to, int tag, const void *data, size_t bytes,
     struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
-    (void)to;
     const struct end model = {
-        .is_send = true, .tag = tag, .source = data, .bytes = bytes, .came_bytes = bytes};
+        .is_send = true, .peer = to, .tag = tag, .source = data, .bytes = bytes, .came_bytes = bytes};
     return start(context, &model, request_out, error);
 }
 
 static bool receive_from_self(void *context, size_t from, int tag, void *data, size_t bytes,
     struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
-    (void)from;
-    const struct end model = {.tag = tag, .target = data, .bytes = bytes};
+    const struct end model = {.peer = from, .tag = tag, .target = data, .bytes = bytes};
     return start(context, &model, request_out, error);
 }
 
@@ -104,14 +104,14 @@ static void close_self(void *context, bool is_clean)
     free(self);
 }
 
-ph_status ph__transport_self_open(struct ph__transport *transport_out)
+ph_status ph__transport_self_open(size_t world_size, struct ph__transport *transport_out)
 {
     struct self *self = calloc(1, sizeof *self);
     if (self == NULL)
-        return ph__out_of_memory("a world of one rank");
+        return ph__out_of_memory("a world of one process");
     *transport_out = (struct ph__transport){
         .context = self,
-        .world_size = 1,
+        .world_size = world_size,
         .name = "self",
         .send = send_to_self,
         .receive = receive_from_self,

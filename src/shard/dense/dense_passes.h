@@ -18,6 +18,8 @@
 
 /* Returns true when a node waits for a bucket's sums. */
 bool ph__is_gradient_wait(const struct ph__node *node);
+/* Returns true for operators that start a bucket's sums or wait for them. */
+bool ph__sums_gradients(const struct ph__op *op);
 
 /* Replaces gradients (count), those of parameters (count), by their sums over ranks; a gradient of 0 stays 0.
  * Tables of which this rank has shards keep theirs. */

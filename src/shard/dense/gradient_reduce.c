@@ -143,6 +143,12 @@ bool ph__is_gradient_wait(const struct ph__node *node)
     return node->op == reduce_ops.wait || node->op == ph__bucket_push_ops.wait;
 }
 
+bool ph__sums_gradients(const struct ph__op *op)
+{
+    return op == reduce_ops.start || op == reduce_ops.wait || op == ph__bucket_push_ops.start ||
+           op == ph__bucket_push_ops.wait;
+}
+
 static const struct ph__bucket_ops *ops_of(const struct ph__gradient_bucket *bucket)
 {
     return bucket->sharding->reducer != NULL ? &ph__bucket_push_ops : &reduce_ops;

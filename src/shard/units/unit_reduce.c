@@ -146,7 +146,7 @@ static ph_status start_run(struct ph__call *call)
     return ph__start_node_run(attributes->unit->sharding, &named, &list, &call->outputs[TICKET]);
 }
 
-static const struct ph__op start = {
+const struct ph__op ph__op_reduce_unit_start = {
     .name = "reduce_unit_start",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_SENDS,
     .infer = start_infer,
@@ -225,7 +225,7 @@ static ph_status wait_run(struct ph__call *call)
     return PH_OK;
 }
 
-static const struct ph__op wait = {
+const struct ph__op ph__op_reduce_unit_wait = {
     .name = "reduce_unit_wait",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_AWAITS,
     .infer = wait_infer,
@@ -239,8 +239,8 @@ void ph__unit_reduce(
     ph_value inputs[PH_MAX_OPERANDS];
     for (size_t i = 0; i < attributes->count; i++)
         inputs[NUM_BETWEEN + i] = gradients[i];
-    ph__emit(builder, &start, NULL, attributes, sizeof *attributes, attributes->count, gradients, NUM_BETWEEN,
-        inputs);
-    ph__emit(builder, &wait, NULL, attributes, sizeof *attributes, NUM_BETWEEN + attributes->count, inputs,
-        attributes->count, gradients);
+    ph__emit(builder, &ph__op_reduce_unit_start, NULL, attributes, sizeof *attributes, attributes->count,
+        gradients, NUM_BETWEEN, inputs);
+    ph__emit(builder, &ph__op_reduce_unit_wait, NULL, attributes, sizeof *attributes,
+        NUM_BETWEEN + attributes->count, inputs, attributes->count, gradients);
 }

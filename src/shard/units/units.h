@@ -86,6 +86,8 @@ void ph__unit_gather(struct ph_builder *builder, const struct ph__unit_attribute
  * own numbers packed (none in fp32). wait: start's outputs, gradients (count) -> gradients of the shards
  * (count), added in the order of the members. */
 
+extern const struct ph__op ph__op_reduce_unit_start, ph__op_reduce_unit_wait;
+
 /* Adds both nodes; gradients: (count), replaced. */
 void ph__unit_reduce(
     struct ph_builder *builder, const struct ph__unit_attributes *attributes, ph_value *gradients);

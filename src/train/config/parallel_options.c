@@ -48,7 +48,9 @@ static const struct ph__option options[] = {
         "Number format in which gradients of pooled vectors travel between ranks, as in parallel.forward."),
     PH_CHOICE_KEY("dense", PARALLEL(dense), "fp32", "fp32|fp16|bf16|int8",
         "Number format in which gradients of dense layers travel between ranks. fp32, fp16, bf16: as in "
-        "parallel.forward. int8: 8 bits a number and a scale for each 256 numbers; not with sync: hub."),
+        "parallel.forward. int8: 8 bits a number and a scale for each 256 numbers; not with sync: hub, or "
+        "dense "
+        "layers in shards."),
     PH_INTEGER_KEY("bucket_bytes", PARALLEL(bucket_bytes), "1048576", 1, 1e12,
         "Bytes of a bucket: gradients of dense layers that ranks sum at once. There may be at most 2048 "
         "buckets.",

@@ -244,6 +244,25 @@ ph_status ph__table_list_read_plan(const char *path, const struct ph__topology *
     return status;
 }
 
+const enum ph__dense_mode *ph__named_dense_mode(enum ph_dense_sharding named, enum ph__dense_mode *mode)
+{
+    *mode = named != PH_DENSE_SHARDING_AUTO ? (enum ph__dense_mode)(named - PH_DENSE_SHARDING_REPLICATED)
+                                            : PH_DENSE_REPLICATED;
+    return named != PH_DENSE_SHARDING_AUTO ? mode : NULL;
+}
+
+ph_status ph__table_list_make_units(const struct ph__table_list *list, const struct ph__train_job *job,
+    uint64_t rank_bytes, struct ph__plan *plan)
+{
+    const struct ph_parallel_settings *parallel = job->parallel;
+    const bool sums_whole = parallel->sync == PH_SYNC_HUB || parallel->dense == PH_WIRE_INT8;
+    struct ph__dense_settings settings = {.prefetch = 1};
+    if (ph__named_dense_mode(parallel->dense_mode, &settings.mode) == NULL && rank_bytes > 0 && !sums_whole)
+        PH_TRY(ph__dense_mode_choose(plan, list->tables, list->dense, list->num_dense_parameters,
+            ph__num_micro_batches(job->train), rank_bytes, &settings.mode));
+    return ph__plan_units_make(plan, &settings, list->dense, list->num_dense_parameters);
+}
+
 /* ---- of a job ---- */
 
 static ph_status list_by_batch(

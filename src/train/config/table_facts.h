@@ -25,6 +25,14 @@ void ph__table_list_fini(struct ph__table_list *list);
 ph_status ph__table_list_read_plan(const char *path, const struct ph__topology *topology,
     const struct ph__table_list *list, const enum ph__dense_mode *mode, struct ph__plan *plan_out);
 
+/* Returns the mode that a config names, in *mode; NULL: auto. */
+const enum ph__dense_mode *ph__named_dense_mode(enum ph_dense_sharding named, enum ph__dense_mode *mode);
+/* Gives a plan that was made units of the mode that the job's config names or, where it names none, of one
+ * that rank_bytes allow (0: replicated). Jobs that sum whole gradients, at a hub or in int8, replicate unless
+ * the config names a mode. Errors of ph__plan_units_make. */
+ph_status ph__table_list_make_units(const struct ph__table_list *list, const struct ph__train_job *job,
+    uint64_t rank_bytes, struct ph__plan *plan);
+
 /* Builds the job's program, reads its first batch, and collects the facts of both. */
 ph_status ph__table_list_of_job(const struct ph__train_job *job, struct ph__table_list *list);
 

@@ -9,7 +9,6 @@
 #include "comm/collective/comm.h"
 #include "plan/fabric.h"
 #include "plan/plan_cost.h"
-#include "plan/plan_units.h"
 #include "shard/plan_distribution.h"
 #include "train/config/kept_plan.h"
 #include "train/config/table_facts.h"
@@ -64,27 +63,6 @@ static ph_status settle_machine(struct ph__ranks *ranks, const struct ph__train_
     return PH_OK;
 }
 
-/* Gives the mode that the config names; NULL: auto. */
-static const enum ph__dense_mode *named_mode(const struct ph__train_job *job, enum ph__dense_mode *mode)
-{
-    const enum ph_dense_sharding named = job->parallel->dense_mode;
-    *mode = named != PH_DENSE_SHARDING_AUTO ? (enum ph__dense_mode)(named - PH_DENSE_SHARDING_REPLICATED)
-                                            : PH_DENSE_REPLICATED;
-    return named != PH_DENSE_SHARDING_AUTO ? mode : NULL;
-}
-
-/* Chooses how a plan that is made holds dense parameters: as the config says or as rank_bytes allow (0: no
- * limit). */
-static ph_status settle_units(struct ph__ranks *ranks, const struct ph__train_job *job,
-    const struct ph__table_list *list, uint64_t rank_bytes)
-{
-    struct ph__dense_settings settings = {.prefetch = 1};
-    if (named_mode(job, &settings.mode) == NULL && rank_bytes > 0)
-        PH_TRY(ph__dense_mode_choose(
-            ranks->plan, list->tables, list->dense, list->num_dense_parameters, rank_bytes, &settings.mode));
-    return ph__plan_units_make(ranks->plan, &settings, list->dense, list->num_dense_parameters);
-}
-
 /* Returns true when another rank of this process has made the plan. */
 static bool has_plan(const struct ph__ranks *ranks)
 {
@@ -103,7 +81,7 @@ static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph__train_j
     ph_status status =
         ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, ranks->plan);
     if (status == PH_OK)
-        status = settle_units(ranks, job, list, share);
+        status = ph__table_list_make_units(list, job, share, ranks->plan);
     if (status != PH_ERROR_MEMORY || rank_bytes_of(job) > 0)
         return status;
     char why[1024];
@@ -133,8 +111,8 @@ static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph__train_
     if (!job->options.is_resumed)
         return PH_OK;
     enum ph__dense_mode mode;
-    const ph_status status = ph__kept_plan_read(
-        job->options.folder, topology, list, named_mode(job, &mode), ranks->plan, is_there_out);
+    const ph_status status = ph__kept_plan_read(job->options.folder, topology, list,
+        ph__named_dense_mode(job->parallel->dense_mode, &mode), ranks->plan, is_there_out);
     if (status == PH_ERROR_MEMORY || (status == PH_OK && !*is_there_out))
         return status;
     if (status == PH_OK && ph__plan_check_bytes(ranks->plan, list->tables, rank_bytes_of(job)) == PH_OK)
@@ -176,9 +154,10 @@ static ph_status read_plan(struct ph__ranks *ranks, const struct ph__train_job *
     enum ph__dense_mode mode;
     if (strcmp(plan, "none") == 0) {
         PH_TRY(ph__plan_replicate(topology, list->tables, list->num_tables, ranks->plan));
-        PH_TRY(settle_units(ranks, job, list, 0));
+        PH_TRY(ph__table_list_make_units(list, job, 0, ranks->plan));
     } else {
-        PH_TRY(ph__table_list_read_plan(plan, topology, list, named_mode(job, &mode), ranks->plan));
+        PH_TRY(ph__table_list_read_plan(
+            plan, topology, list, ph__named_dense_mode(job->parallel->dense_mode, &mode), ranks->plan));
     }
     return ph__plan_check_bytes(ranks->plan, list->tables, rank_bytes_of(job));
 }

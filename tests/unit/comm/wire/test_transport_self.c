@@ -12,7 +12,7 @@ static char error[PH_TRANSPORT_ERROR_BYTES];
 static int open_self(void **state)
 {
     (void)state;
-    return ph__transport_self_open(&transport) == PH_OK ? 0 : -1;
+    return ph__transport_self_open(1, &transport) == PH_OK ? 0 : -1;
 }
 
 static int close_self(void **state)

@@ -1,4 +1,4 @@
-#include "cli/verb/sim_sweep.h"
+#include "cli/sim/sim_sweep.h"
 
 #include <ctype.h>
 #include <stdio.h>

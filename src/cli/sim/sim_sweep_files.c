@@ -5,7 +5,7 @@
 
 #include "base/file/file.h"
 #include "base/text/number.h"
-#include "cli/verb/sim_sweep.h"
+#include "cli/sim/sim_sweep.h"
 #include "report/page.h"
 
 /* ---- columns ---- */

@@ -1,0 +1,122 @@
+#!/bin/sh
+# Sharded dense parameters learn the bits of replicated ones: by every mode and optimizer, with clipping, dropout, batch norm,
+# accumulation and lower precision, and when checkpoints move between modes and numbers of ranks. What may not be is refused.
+#
+#     mpi_units.sh openmpi|mpich RANKS...
+. "$(dirname "$0")/mpi_support.sh"
+shift
+cd "$work" || exit 1
+
+cat >job.yaml <<'END'
+seed: 5
+threads: 1
+data: {train: data/train.tsv, valid: data/valid.tsv, format: criteo}
+model: {kind: dlrm, embedding_dim: 8, bottom_units: [300, 64], top_units: [200, 150], dropout: 0.1, batch_norm: true}
+optimizer: {kind: adam, learning_rate: 0.01, net_l2: 1e-5}
+train: {epochs: 1, batch_size: 60, max_steps: 50, report_seconds: 1000, report: false, max_gradient_norm: 0.5}
+synth: {seed: 5, train_rows: 4000, valid_rows: 100, test_rows: 100, format: criteo, table_rows: 50}
+END
+"$PH_BINARY_DIR/phloem" synth job.yaml --out data >stdout 2>stderr || complain 'no data'
+
+# learns RANKS FOLDER DENSE ARGUMENTS...: trains by a plan with that section, and sets `digest` to the sum of what was learnt.
+learns() {
+    learn_ranks=$1 folder=$2
+    printf 'version: 1\nworld_size: %d\ndefault: {kind: row_wise}\ndense: {%s}\n' "$1" "$3" >plan.yaml
+    shift 3
+    launch "$learn_ranks" "$PH_BINARY_DIR/phloem" train job.yaml --out "$folder" --quiet --threads 1 \
+        --set parallel.plan=plan.yaml "$@"
+    [ "$status" -eq 0 ] || complain "$folder by $learn_ranks ranks ended with $status; wanted 0"
+    digest=$(value "$folder/summary.json" checkpoint_sha256)
+    [ -n "$digest" ] || complain 'there is no sum of the parameters'
+}
+
+num=0
+# same RANKS DENSE ARGUMENTS...: that section gives the bits of replicated parameters.
+same() {
+    same_ranks=$1 dense=$2
+    shift 2
+    num=$((num + 1))
+    learns "$same_ranks" "whole$num" 'mode: replicated' "$@"
+    wanted=$digest
+    learns "$same_ranks" "shards$num" "$dense" "$@"
+    [ "$digest" = "$wanted" ] || complain "{$dense} on $same_ranks ranks with '$*' ended in other bits than replicas"
+    echo "$same_ranks ranks, {$dense} $*: $digest"
+}
+
+for ranks in "$@"; do
+    for mode in zero1 keep_after_forward full; do
+        same "$ranks" "mode: $mode, unit_bytes: 65536"
+    done
+    same "$ranks" 'mode: full, unit_bytes: 65536, prefetch: 0' --set optimizer.kind=adagrad
+    same "$ranks" 'mode: full, units: {"top.*.weight": {}, "bottom.*": {}}' --set optimizer.kind=sgd --set train.max_gradient_norm=0
+    same "$ranks" 'mode: full, unit_bytes: 65536' --set optimizer.kind=adamw --set train.accumulation_steps=3
+    same "$ranks" 'mode: zero1, unit_bytes: 65536' --set train.accumulation_steps=3
+    same "$ranks" 'mode: keep_after_forward, unit_bytes: 65536' --set optimizer.kind=rowwise_adagrad
+    same "$ranks" 'mode: full, unit_bytes: 65536' --set train.precision=bf16 --set parallel.overlap=false
+    same "$ranks" "mode: hybrid, group: $ranks, unit_bytes: 65536"
+    same "$ranks" 'mode: hybrid, group: 1, unit_bytes: 65536'
+done
+
+# Sums over groups, numbers of 16 bits and sums of each micro-batch round otherwise: near, and the same bits twice.
+near() {
+    num=$((num + 1))
+    learns "$1" "near$num" "$2" --set train.max_steps=10
+    first=$digest
+    learns "$1" "again$num" "$2" --set train.max_steps=10
+    [ "$digest" = "$first" ] || complain "{$2} ended in other bits the second time"
+    learns "$1" "exact$num" 'mode: replicated' --set train.max_steps=10
+    [ "$digest" != "$first" ] || complain "{$2} ended in the bits of replicas: what differs was not at work"
+    near_loss=$(sed -n 's/^ *"logloss": \([0-9.]*\).*/\1/p' "near$num/summary.json" | head -n 1)
+    exact_loss=$(sed -n 's/^ *"logloss": \([0-9.]*\).*/\1/p' "exact$num/summary.json" | head -n 1)
+    awk -v a="$near_loss" -v b="$exact_loss" -v most="$3" 'BEGIN { d = a - b; exit !(d * d <= most * most * b * b) }' ||
+        complain "{$2}: a loss of $near_loss is not within $3 of $exact_loss"
+}
+near 4 'mode: hybrid, group: 2, unit_bytes: 65536' 1e-3
+near 3 'mode: full, wire: bf16, unit_bytes: 65536' 2e-2
+near 3 'mode: full, wire: fp16, unit_bytes: 65536' 2e-3
+
+# A checkpoint goes from mode to mode and from world to world as replicas do.
+move() {
+    folder=$1
+    shift
+    set -- 8 "$1" 3 "$2" 1 "$3" 5 "$4"
+    steps=0
+    while [ $# -gt 0 ]; do
+        steps=$((steps + 5))
+        resume=''
+        [ "$steps" -eq 5 ] || resume=--resume
+        # shellcheck disable=SC2086 # a flag or none
+        learns "$1" "$folder" "mode: $2, unit_bytes: 65536" --set train.max_steps=$steps $resume
+        shift 2
+    done
+}
+move moves full zero1 full keep_after_forward
+moved=$digest
+move replicas replicated replicated replicated replicated
+[ "$digest" = "$moved" ] || complain 'checkpoints of shards moved over 8, 3, 1 and 5 ranks ended in other bits than replicas'
+
+# refused RANKS DENSE TEXT ARGUMENTS...: ends all ranks with exit code 2 and that text.
+refused() {
+    refused_ranks=$1 text=$3
+    printf 'version: 1\nworld_size: %d\ndefault: {kind: row_wise}\ndense: {%s}\n' "$1" "$2" >plan.yaml
+    shift 3
+    launch "$refused_ranks" "$PH_BINARY_DIR/phloem" train job.yaml --out refused --quiet --threads 1 \
+        --set parallel.plan=plan.yaml "$@"
+    [ "$status" -eq 2 ] || complain "'$text': it ended with $status; wanted 2"
+    grep -qF "$text" stderr || complain "wanted '$text'"
+}
+refused 2 'mode: fsdp' "plan.yaml:4: dense.mode: unknown word 'fsdp'"
+refused 2 'mode: full, prefetch: 3' 'plan.yaml:4: dense.prefetch: must be an integer from 0 to 1'
+refused 2 'mode: full, unit: 3' "plan.yaml:4: unknown key 'dense.unit'; did you mean 'dense.units'?"
+refused 3 'mode: hybrid, group: 2' 'plan.yaml:4: dense: a group of 2 ranks does not divide the 3 ranks evenly'
+refused 2 'mode: full, units: {"nothing.*": {}}' "plan.yaml:4: dense: unit 'nothing.*' fits no dense parameter that is left"
+refused 2 'mode: full' 'parallel.dense: int8 has a scale for each 256 numbers' --set parallel.dense=int8
+
+# Ranks with unequal bounds are told so before the first step.
+printf 'version: 1\nworld_size: 2\ndefault: {kind: row_wise}\ndense: {mode: full, unit_bytes: 65536}\n' >plan0.yaml
+printf 'version: 1\nworld_size: 2\ndefault: {kind: row_wise}\ndense: {mode: full, unit_bytes: 300000}\n' >plan1.yaml
+# shellcheck disable=SC2016 # for the ranks' own shell
+launch 2 sh -c 'exec "$0" train job.yaml --out unequal --quiet --threads 1 --set \
+    parallel.plan=plan${OMPI_COMM_WORLD_RANK:-$PMI_RANK}.yaml' "$PH_BINARY_DIR/phloem"
+[ "$status" -eq 2 ] || complain "unequal units ended with $status; wanted 2"
+grep -q "dense unit .* differs between ranks 0 (.*) and 1 (" stderr || complain 'wanted the unit that differs'
