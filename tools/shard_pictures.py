@@ -1,5 +1,6 @@
 """Draws docs/plots/shard-KIND.svg: for each kind of shard a table cut for four ranks on two hosts, and what travels for the
-samples of rank 3. Needs Python alone.
+samples of rank 3. Draws docs/plots/dense-shards.svg: a step with three units of dense parameters on four ranks. Draws
+docs/plots/towers.svg: the way from ids to the interaction through two towers, each on a host. Needs Python alone.
 
 usage: python3 tools/shard_pictures.py FOLDER
 """
@@ -163,10 +164,170 @@ def pictures():
     yield "data_parallel", "dotted: rows that others' samples have named, and their gradients, after backward", every, replicas()
 
 
+# ---- dense-shards.svg: left the units and their shards, right a step against time ----
+
+UNIT_X, UNIT_Y, UNIT_WIDTH, UNIT_HEIGHT, UNIT_STEP = 70, 66, 104, 52, 66
+STEP_X, SLOT_WIDTH, LANE_HEIGHT = 298, 51, 30
+LANES = {"gather": 52, "compute": 98, "whole": 144, "reduce": 224}  # by name: the top of each
+DENSE_HEIGHT = 300
+
+
+def strips(x, y, width, height):
+    """All shards of a unit: a strip in the hue of each rank."""
+    return [box(x, y + rank * height / RANKS, width, height / RANKS - 1, HUES[rank], 0.35) for rank in range(RANKS)]
+
+
+def unit_shards():
+    parts = [text(UNIT_X, UNIT_Y - 12, "held from step to step")]
+    for number, name in enumerate("abc"):
+        y = UNIT_Y + number * UNIT_STEP
+        parts += strips(UNIT_X, y, UNIT_WIDTH, UNIT_HEIGHT) + [text(UNIT_X - 8, y + UNIT_HEIGHT / 2 + 4, f"unit {name}", "end")]
+        if number == 0:
+            strip = UNIT_HEIGHT / RANKS
+            parts += [
+                text(UNIT_X + UNIT_WIDTH + 6, y + rank * strip + strip / 2 + 4, f"rank {rank}", size=10, color=HUES[rank])
+                for rank in range(RANKS)
+            ]
+    return parts
+
+
+def slot_x(slot):
+    return STEP_X + slot * SLOT_WIDTH
+
+
+def striped(lane, slot, num_slots, name, row=0):
+    """All shards of a unit for some slots of time, behind the unit's name."""
+    x, y, width = slot_x(slot), LANES[lane] + row * (LANE_HEIGHT + 4), num_slots * SLOT_WIDTH - 4
+    return [text(x + 2, y + LANE_HEIGHT / 2 + 4, name), *strips(x + 13, y, width - 13, LANE_HEIGHT)]
+
+
+def computed(slot, name):
+    x, y, width = slot_x(slot), LANES["compute"], SLOT_WIDTH - 4
+    return [box(x, y, width, LANE_HEIGHT, TEXT, 0.15), text(x + width / 2, y + LANE_HEIGHT / 2 + 4, name, "middle")]
+
+
+def dense_step():
+    names = {"gather": "gathers", "compute": "computes", "whole": "holds whole", "reduce": "reduces"}
+    parts = [text(STEP_X - 8, LANES[lane] + 19, name, "end") for lane, name in names.items()]
+    for slot, name in ((0, "a"), (1, "b"), (2, "c"), (4, "b"), (5, "a")):
+        parts += striped("gather", slot, 1, name)
+    for slot, name in ((1, "a"), (2, "b"), (3, "c"), (4, "c"), (5, "b"), (6, "a")):
+        parts += computed(slot, name)
+    for slot, num_slots, name, row in ((0, 2, "a", 0), (1, 2, "b", 1), (2, 3, "c", 0), (4, 2, "b", 1), (5, 2, "a", 0)):
+        parts += striped("whole", slot, num_slots, name, row)
+    for slot, name in ((5, "c"), (6, "b"), (7, "a")):
+        parts += striped("reduce", slot, 1, name)
+    top, bottom = LANES["gather"] - 8, LANES["reduce"] + LANE_HEIGHT + 4
+    parts.append(line(slot_x(4) - 2, top, slot_x(4) - 2, bottom, TEXT, 1.0, "3 3"))
+    parts += [text(slot_x(2), top, "forward", "middle"), text(slot_x(6), top, "backward", "middle")]
+    return parts
+
+
+def dense_shards():
+    words = (
+        "striped: shards of all ranks travel, or lie together. A unit is freed where its stripes end;",
+        "the last one, c, stays until backward. Of reduced gradients each rank keeps its own shard.",
+    )
+    below_it = [text(UNIT_X, DENSE_HEIGHT - 22 + 16 * row, sentence) for row, sentence in enumerate(words)]
+    title = "full: each rank holds a quarter of each unit, and at most two units whole"
+    return picture(title, DENSE_HEIGHT, [*unit_shards(), *dense_step(), *below_it])
+
+
+# ---- towers.svg: from the ids at the top to the interaction at the bottom ----
+
+TOWER_X, TOWER_WIDTH, TOWER_HEIGHT = 196, 104, 38
+TOWER_ROWS = {"lookup": 82, "tower": 174, "interaction": 280}  # by name: the top of each
+TOWERS_HEIGHT = 354
+
+
+def tower_center(rank):
+    host, place = divmod(rank, RANKS_PER_HOST)
+    return TOWER_X + 66 + host * 264 + place * 124
+
+
+def two_lines(x, y, upper, lower):
+    return [text(x, y + 16, upper, "middle", 11), text(x, y + 30, lower, "middle", 11)]
+
+
+def tower_module(rank, y):
+    """A box that is as wide as what comes in above, and half as wide below."""
+    x, half = tower_center(rank), TOWER_WIDTH / 2
+    corners = ((x - half, y), (x + half, y), (x + half / 2, y + TOWER_HEIGHT + 6), (x - half / 2, y + TOWER_HEIGHT + 6))
+    points = " ".join(f"{px:.1f},{py:.1f}" for px, py in corners)
+    return [f'<polygon points="{points}" fill="{HUES[rank]}" fill-opacity="0.2" stroke="{HUES[rank]}"/>']
+
+
+def rank_column(rank):
+    """What a rank does, from the lookup down."""
+    host, place = divmod(rank, RANKS_PER_HOST)
+    x, left = tower_center(rank), tower_center(rank) - TOWER_WIDTH / 2
+    lookup, tower, interaction = TOWER_ROWS.values()
+    peers = " and ".join(str(peer) for peer in range(place, RANKS, RANKS_PER_HOST))
+    parts = [text(x, lookup - 10, f"rank {rank}", "middle")]
+    parts += [box(left, lookup, TOWER_WIDTH, TOWER_HEIGHT, HUES[rank], 0.2), *two_lines(x, lookup, "own tables", "all samples")]
+    parts += tower_module(rank, tower) + two_lines(x, tower, f"tower {host}", f"of {peers}")
+    parts += [box(left, interaction, TOWER_WIDTH, TOWER_HEIGHT, HUES[rank], 0.2)]
+    return parts + two_lines(x, interaction, "both towers", f"samples of {rank}")
+
+
+def tower_exchange(upper, lower, partners):
+    """Arrows from each rank to each of its partners, itself among them: dashed within a host, whole between hosts."""
+    return [
+        piece
+        for rank in range(RANKS)
+        for partner in partners(rank)
+        for piece in arrow(
+            (tower_center(rank), upper),
+            (tower_center(partner) + 8 * (rank - partner) / RANKS, lower),
+            HUES[rank],
+            "5 3" if rank // RANKS_PER_HOST == partner // RANKS_PER_HOST else "",
+        )
+    ]
+
+
+def in_host(rank):
+    first = rank // RANKS_PER_HOST * RANKS_PER_HOST
+    return range(first, first + RANKS_PER_HOST)
+
+
+def among_peers(rank):
+    return range(rank % RANKS_PER_HOST, RANKS, RANKS_PER_HOST)
+
+
+def towers():
+    lookup, tower, interaction = TOWER_ROWS.values()
+    parts = []
+    for host in range(RANKS // RANKS_PER_HOST):
+        x = tower_center(host * RANKS_PER_HOST) - 58
+        parts.append(
+            f'<rect x="{x}" y="{lookup - 26}" width="240" height="{interaction + TOWER_HEIGHT - lookup + 36}" rx="6" fill="none" '
+            f'stroke="{TEXT}" stroke-opacity="0.5"/>'
+        )
+        parts.append(text(x + 120, lookup - 32, f"host {host}: the tables of tower {host}", "middle"))
+    names = {
+        lookup: ("ids have come;", "lookups"),
+        tower: ("tower module: fewer", "columns leave it"),
+        interaction: ("interaction", "and top layers"),
+    }
+    for y, (upper, below_it) in names.items():
+        parts += [text(8, y + 16, upper), text(8, y + 32, below_it)]
+    for rank in range(RANKS):
+        parts += rank_column(rank)
+    parts += [text(8, (lookup + TOWER_HEIGHT + tower) / 2 + 4, "exchange in the host")]
+    parts += [text(8, (tower + TOWER_HEIGHT + 6 + interaction) / 2 + 4, "exchange among peers")]
+    parts += tower_exchange(lookup + TOWER_HEIGHT, tower, in_host)
+    parts += tower_exchange(tower + TOWER_HEIGHT + 6, interaction, among_peers)
+    words = "dashed: within a host, or a rank's own; whole lines: between hosts, what the towers give"
+    parts.append(text(8, TOWERS_HEIGHT - 6, words))
+    return picture("towers: vectors cross hosts behind the tower module", TOWERS_HEIGHT, parts)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     for kind, words, shards, moves in pictures():
         (folder / f"shard-{kind.replace('_', '-')}.svg").write_text(draw(kind, words, shards, moves))
+    (folder / "dense-shards.svg").write_text(dense_shards())
+    (folder / "towers.svg").write_text(towers())
 
 
 if __name__ == "__main__":
