@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes docs/RESULTS.md: the configs of configs/frappe/ over seeds beside the published figures that they name, and Wukong
-# against DCN-V2 over more seeds. Trains what runs/results does not hold yet, and goes on where it was stopped. Called at
-# the root of the tree, after the build.
+# against DCN-V2 over more seeds. Trains what runs/results does not hold yet, and goes on where it was stopped. What stands in
+# the page from a line "<!-- kept" on is written by hand, and stays. Called at the root of the tree, after the build.
 #
 # usage: results.sh [PAGE [ARGUMENTS OF PHLOEM COMPARE...]]     PAGE: docs/RESULTS.md unless it is given
 set -eu
@@ -35,6 +35,8 @@ the configs by `phloem compare` ([COMPARING.md](COMPARING.md)) and writes the pa
 - *measured*: with the backend named below. [PERFORMANCE.md](PERFORMANCE.md) is about speed.
 - *published*: what the named source says of the original split. *bar*: what this project set itself.
 - DHEN and Wukong go without layer norm here: [MODELS.md](MODELS.md#on-frappe) says why.
+- The last section, [the papers' headlines](#the-papers-headlines-beside-ours), is written by hand; the tool
+  keeps it.
 
 TEXT
     sed 1,2d "$out/all.md"
@@ -46,6 +48,7 @@ Both models over more seeds; differences are taken seed by seed.
 
 TEXT
     sed '1,2d; /^## Beside published/,/^## Cost/ {/^## Cost/!d}; s/^##/###/' "$out/compare.md"
+    [ ! -e "$page" ] || awk '/^<!-- kept / {is_kept = 1; print ""} is_kept' "$page"
 } >"$page.tmp"
 mv -- "$page.tmp" "$page"
 echo "written: $page"
