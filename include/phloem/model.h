@@ -18,6 +18,7 @@ extern "C" {
 #endif
 
 enum ph_interaction { PH_INTERACTION_DOT, PH_INTERACTION_CAT };
+enum ph_tower_module { PH_TOWER_LINEAR, PH_TOWER_CROSS, PH_TOWER_IDENTITY };
 
 /* The keys under "model" of a config (docs/CONFIG.md). Arrays are borrowed. */
 struct ph_model_settings {
@@ -35,6 +36,12 @@ struct ph_model_settings {
     enum ph_activation activation;   /* activation of hidden layers */
     enum ph_pooling pooling;         /* pooling of the ids of one bag */
     enum ph_interaction interaction; /* DLRM */
+    /* Towers of features, "user:C1,C2|item:C3"; NULL or "": none. Borrowed. */
+    const char *towers;
+    enum ph_tower_module tower_module; /* layers of each tower */
+    int64_t tower_dim;                 /* length of a tower's vectors; 0: embedding_dim */
+    int64_t tower_outputs;         /* a tower's vectors that depend on all its features, for each feature */
+    int64_t tower_feature_outputs; /* vectors that depend on one feature alone, for each feature */
     /* Keys under "model.<kind>", for a kind that has some, as ph_config_read gives them: a struct that only
      * the kind's own file knows. NULL: their defaults. */
     const void *own;

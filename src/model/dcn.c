@@ -51,5 +51,6 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 const struct ph__model ph__model_dcn = {
     .description = "DCN: cross layers with one weight vector each, beside a multi-layer perceptron",
     .keys = &keys,
+    .takes_towers = true,
     .build = build,
 };

@@ -87,5 +87,6 @@ const struct ph__model ph__model_dcn_v2 = {
     .description =
         "DCN-V2: cross layers of full or low-rank matrices, with a perceptron beside or on top of them",
     .keys = &keys,
+    .takes_towers = true,
     .build = build,
 };

@@ -11,7 +11,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 {
     ph_value bottom = ph__feature_bottom(builder, settings, features);      /* (B,D) */
     ph_value vectors = ph__feature_embeddings(builder, settings, features); /* (B,F,D) */
-    bool has_pairs = vectors != 0 && (bottom != 0 || features->num_sparse > 1);
+    bool has_pairs = vectors != 0 && (bottom != 0 || ph__layer_extent(builder, vectors, 1) > 1);
     bool has_dot = has_pairs && settings->interaction == PH_INTERACTION_DOT;
     ph_value x = has_dot ? ph_dot_interaction(builder, bottom, vectors) /* (B, D + pairs) */
                          : ph__layer_beside(builder, bottom, ph__layer_flatten(builder, vectors));
@@ -24,5 +24,6 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 const struct ph__model ph__model_dlrm = {
     .description =
         "DLRM: perceptron over the dense features, interaction with the embeddings, perceptron on top",
+    .takes_towers = true,
     .build = build,
 };

@@ -12,5 +12,6 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 
 const struct ph__model ph__model_dnn = {
     .description = "multi-layer perceptron over all features side by side",
+    .takes_towers = true,
     .build = build,
 };

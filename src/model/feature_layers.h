@@ -8,7 +8,9 @@
 #include "phloem/op.h"
 
 /* Looks up one vector of D reals per sparse feature, the pooled rows of its bag: (B,F,D), 0 without sparse
- * features. All features' rows are slices of one table: "embedding.<feature>". */
+ * features. All features' rows are slices of one table: "embedding.<feature>". With towers (towers.h) each
+ * tower has a table and a lookup of its own, and the result is the towers' vectors: (B, vectors,
+ * ph__vector_width). */
 ph_value ph__feature_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/op.h"
+#include "model/towers.h"
 
 static const struct ph__model *const models[PH_NUM_MODELS] = {
 #define MODEL(name) &ph__model_##name,
@@ -69,6 +70,25 @@ static ph_value build_with_defaults(struct ph_builder *builder, const struct ph_
     return logits;
 }
 
+/* Checks the keys of towers; false: the builder has failed. */
+static bool check_towers(struct ph_builder *builder, const struct ph_model_settings *settings)
+{
+    const bool is_identity = settings->tower_module == PH_TOWER_IDENTITY;
+    if (!models[settings->kind]->takes_towers)
+        ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "model.towers: model '%s' has no towers; models that have: "
+            "dnn, dlrm, dcn, dcn_v2, wukong",
+            names[settings->kind]);
+    else if (is_identity && settings->tower_dim != 0 && settings->tower_dim != settings->embedding_dim)
+        ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "model.tower_dim: tower_module 'identity' keeps the embeddings: remove this key");
+    else if (!is_identity && settings->tower_outputs + settings->tower_feature_outputs <= 0)
+        ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "model.tower_outputs and model.tower_feature_outputs are both 0: a tower gives at least one "
+            "vector for each feature");
+    return ph_builder_status(builder) == PH_OK;
+}
+
 ph_value ph_model_build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
@@ -84,6 +104,8 @@ ph_value ph_model_build(struct ph_builder *builder, const struct ph_model_settin
         !are_positive(settings->bottom_units, settings->num_bottom_units) ||
         !are_positive(settings->top_units, settings->num_top_units))
         return ph_builder_fail(builder, PH_ERROR_CONFIG, "a hidden layer needs at least one unit");
+    if (ph__has_towers(settings) && !check_towers(builder, settings))
+        return 0;
     if (models[settings->kind]->keys != NULL && settings->own == NULL)
         return build_with_defaults(builder, settings, features);
     return models[settings->kind]->build(builder, settings, features);

@@ -9,6 +9,7 @@ struct ph__model {
     const char *description; /* one line */
     /* Keys of the model's own section "model.<name>"; NULL: none. At most PH_MODEL_KEYS_BYTES of settings. */
     const struct ph__option_table *keys;
+    bool takes_towers; /* its embeddings may be the vectors of towers, of another number and width */
     /* Adds the architecture to the builder and returns its logits (B,T). The features have been checked: at
      * least one dense or sparse feature and one task. settings->own has the values of `keys`, never NULL
      * where there are any. */

@@ -5,6 +5,7 @@
 
 #include "base/option/option.h"
 #include "model/model.h"
+#include "model/towers.h"
 
 #define FIELD(member) struct ph__model_section, member
 #define MAX_UNITS 1048576
@@ -43,6 +44,24 @@ static const struct ph__option options[] = {
         "Pooling of the vectors of several ids of a field. sum: their sum. mean: their mean."),
     PH_CHOICE_KEY("interaction", FIELD(settings.interaction), "dot", "dot|cat",
         "dlrm: interaction of the vectors. dot: all pairwise dot products. cat: the vectors side by side."),
+    PH_TEXT_KEY("towers", FIELD(settings.towers), "",
+        "Towers of features, as in \"user: C1, C2 | item: C3, C4\", for dnn, dlrm, dcn, dcn_v2 and wukong: "
+        "layers of its own (tower_module) turn the embeddings of each tower into fewer vectors. "
+        "auto: the towers of tower_file. Empty: none."),
+    PH_PATH_KEY("tower_file", FIELD(tower_file), "",
+        "File of the towers for towers: auto. Empty: towers.yaml beside the config.",
+        .traits = PH_KEY_IS_PLACE),
+    PH_CHOICE_KEY("tower_module", FIELD(settings.tower_module), "linear", "linear|cross|identity",
+        "Layers of a tower of F features. linear: tower_outputs F vectors that are linear in all of its "
+        "embeddings, beside tower_feature_outputs vectors for each feature, linear in its embedding. cross: "
+        "a "
+        "cross layer before these. identity: the embeddings as they are."),
+    PH_INTEGER_KEY("tower_dim", FIELD(settings.tower_dim), "0", 0, 65536,
+        "Length of a tower's vectors. 0: embedding_dim."),
+    PH_INTEGER_KEY("tower_outputs", FIELD(settings.tower_outputs), "1", 0, 65536,
+        "Number of a tower's vectors of all its features, for each feature; c in the literature."),
+    PH_INTEGER_KEY("tower_feature_outputs", FIELD(settings.tower_feature_outputs), "0", 0, 65536,
+        "Number of a tower's vectors of one feature, for each feature; p in the literature."),
 };
 
 const struct ph__option_table ph__model_options = {
@@ -98,9 +117,29 @@ static ph_status refuse_others(struct ph__model_section *section, struct ph__are
     return PH_OK;
 }
 
-ph_status ph__model_section_finish(struct ph__model_section *section, struct ph__arena *arena)
+/* Settles model.towers, so that no later reader of the settings needs the file that it may stand for. */
+static ph_status resolve_towers(
+    struct ph__model_section *section, const char *config_path, struct ph__arena *arena)
+{
+    const char *path = section->tower_file;
+    section->tower_file = NULL;
+    if (!ph__has_towers(&section->settings))
+        return PH_OK;
+    if (path == NULL && config_path != NULL) {
+        const char *slash = strrchr(config_path, '/');
+        path = ph__arena_printf(
+            arena, "%.*stowers.yaml", slash != NULL ? (int)(slash + 1 - config_path) : 0, config_path);
+        if (path == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    return ph__towers_resolve(path, arena, &section->settings.towers);
+}
+
+ph_status ph__model_section_finish(
+    struct ph__model_section *section, const char *config_path, struct ph__arena *arena)
 {
     struct ph_model_settings *settings = &section->settings;
+    PH_TRY(resolve_towers(section, config_path, arena));
     settings->hidden_units = section->hidden_units.items;
     settings->num_hidden_units = section->hidden_units.count;
     settings->bottom_units = section->bottom_units.items;

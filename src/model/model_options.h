@@ -11,6 +11,7 @@
 struct ph__model_section {
     struct ph_model_settings settings;
     struct ph__integer_list hidden_units, bottom_units, top_units;
+    const char *tower_file; /* until the settings are complete */
     struct {
         _Alignas(max_align_t) char bytes[PH_MODEL_KEYS_BYTES];
     } own[PH_NUM_MODELS]; /* by kind: the settings of its own keys */
@@ -26,9 +27,11 @@ size_t ph__model_sections(struct ph__model_section *section, struct ph__section 
 /* Lists the sections that count for the kind that has been read, and returns their number: one or two. */
 size_t ph__model_used_sections(struct ph__model_section *section, struct ph__section *sections_out);
 
-/* Completes the settings after reading: points their arrays at the section's. PH_ERROR_CONFIG for a key of
- * another kind than the chosen one. */
-ph_status ph__model_section_finish(struct ph__model_section *section, struct ph__arena *arena);
+/* Completes the settings after reading: points their arrays at the section's, and reads the file that
+ * model.towers stands for, beside config_path (NULL: no file is read). PH_ERROR_CONFIG for a key of
+ * another kind than the chosen one, or for towers that are not valid (towers.h). */
+ph_status ph__model_section_finish(
+    struct ph__model_section *section, const char *config_path, struct ph__arena *arena);
 
 /* Makes a section from settings of any origin. PH_ERROR_CONFIG for more layers than a config can name. */
 ph_status ph__model_section_take(

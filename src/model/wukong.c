@@ -115,5 +115,6 @@ const struct ph__model ph__model_wukong = {
     .description =
         "Wukong: stacked factorisation machines with linear compression; each layer doubles the order",
     .keys = &keys,
+    .takes_towers = true,
     .build = build,
 };

@@ -87,7 +87,7 @@ ph_status ph__model_config_read(struct ph__model_config *config, const char *fol
         PH_TRY(ph__model_folder_blame(ph__config_read_sections(origin.config_path, sections, count, arena)));
     else
         PH_TRY(ph__config_read(NULL, origin.sets, origin.num_sets, sections, count, arena));
-    ph_status status = ph__model_section_finish(&config->model, arena);
+    ph_status status = ph__model_section_finish(&config->model, origin.config_path, arena);
     return origin.config_path != NULL ? ph__model_folder_blame(status) : status;
 }
 

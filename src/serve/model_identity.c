@@ -86,7 +86,7 @@ ph_status ph__model_identity_sets(const char *path, const char *text, struct ph_
     PH_TRY(cut_lines(path, text, sections, num_sections, arena, &lines, &count));
     ph_status status = ph__config_read(NULL, lines, count, sections, num_sections, arena);
     if (status == PH_OK)
-        status = ph__model_section_finish(&model, arena);
+        status = ph__model_section_finish(&model, NULL, arena);
     if (status == PH_ERROR_CONFIG)
         return ph_fail(
             PH_ERROR_CHECKPOINT, "%s: the model's settings are not valid: %s", path, ph_error_text());

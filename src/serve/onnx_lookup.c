@@ -2,6 +2,7 @@
  * + first row of the feature's slice; a feature with lists is a Gather of its padded list, whose rows are
  * masked and summed.
  *
+ * feature_bags:   nothing: the lookup itself takes the columns and lists of the features that it selects
  * slots:          ids -> "<node>/single" (B,S);
  *                for each list "<node>/<feature>/slots" (B,L), "<node>/<feature>/mask" (B,L,1)
  * embedding_bag:  those -> (B,F,D), the features in their order */
@@ -17,6 +18,40 @@ static size_t num_single(const struct ph_encoder *encoder)
 static const char *feature_name(const struct ph_encoder *encoder, size_t feature)
 {
     return encoder->sparse[feature].name;
+}
+
+static const struct ph__node *producer(const struct ph__onnx_walk *walk, ph_value value)
+{
+    return &walk->graph->nodes[walk->graph->values[value].producer];
+}
+
+/* The features of a lookup, in ascending order. */
+struct chosen {
+    size_t count;
+    const size_t *features; /* NULL: all */
+    size_t num_single;
+};
+
+static size_t feature_of(const struct chosen *chosen, size_t index)
+{
+    return chosen->features != NULL ? chosen->features[index] : index;
+}
+
+static bool is_list(const struct ph__onnx_walk *walk, const struct chosen *chosen, size_t index)
+{
+    return walk->encoder->sparse_columns[feature_of(chosen, index)]->is_list;
+}
+
+/* Returns the features whose ids a slots node reads. */
+static struct chosen chosen_by(const struct ph__onnx_walk *walk, const struct ph__node *slots_node)
+{
+    const ph_value ids = slots_node->inputs[0];
+    const bool is_chosen = walk->graph->values[ids].producer != PH_NO_NODE;
+    struct chosen chosen = {.count = walk->graph->values[ids].type.dims[0].extent,
+        .features = is_chosen ? ph__selected_features(producer(walk, ids)) : NULL};
+    for (size_t i = 0; i < chosen.count; i++)
+        chosen.num_single += !is_list(walk, &chosen, i);
+    return chosen;
 }
 
 /* Returns "<node>/<feature>/<suffix>". */
@@ -65,28 +100,51 @@ void ph__onnx_add_id_inputs(struct ph__onnx_walk *walk, bool has_weights)
 
 /* ---- slots ---- */
 
-static void add_single_slots(struct ph__onnx_walk *walk, const struct ph__node *node)
+/* Returns the ids of the chosen features that have one a sample: (B,S). */
+static const char *single_ids(
+    struct ph__onnx_walk *walk, const struct ph__node *node, const struct chosen *chosen, int64_t *scratch)
 {
-    const struct ph_encoder *encoder = walk->encoder;
+    size_t count = 0, column = 0;
+    for (size_t i = 0, feature = 0; feature < walk->encoder->num_sparse; feature++) {
+        const bool is_chosen = i < chosen->count && feature_of(chosen, i) == feature;
+        i += is_chosen;
+        if (walk->encoder->sparse_columns[feature]->is_list)
+            continue;
+        if (is_chosen)
+            scratch[count++] = (int64_t)column;
+        column++;
+    }
+    if (count == column)
+        return "ids";
+    const char *columns =
+        ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, "columns"), count, scratch);
+    return ph__onnx_emit(
+        walk, node, "ids", "Gather", PH_ONNX_INPUTS("ids", columns), PH_ONNX_ATTRIBUTE("axis", 1));
+}
+
+static void add_single_slots(
+    struct ph__onnx_walk *walk, const struct ph__node *node, const struct chosen *chosen)
+{
     const struct ph__slot_range *ranges = ph__slots_ranges(node);
-    int64_t *offsets = ph__arena_alloc_array(&walk->model->arena, num_single(encoder) + 1, sizeof *offsets);
-    if (offsets == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu features", encoder->num_sparse);
+    int64_t *numbers = ph__arena_alloc_array(&walk->model->arena, chosen->count + 1, sizeof *numbers);
+    if (numbers == NULL) {
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu features", chosen->count);
         return;
     }
+    const char *ids = single_ids(walk, node, chosen, numbers);
     size_t count = 0;
-    for (size_t feature = 0; feature < encoder->num_sparse; feature++)
-        if (!encoder->sparse_columns[feature]->is_list)
-            offsets[count++] = (int64_t)ranges[feature].first_row;
+    for (size_t i = 0; i < chosen->count; i++)
+        if (!is_list(walk, chosen, i))
+            numbers[count++] = (int64_t)ranges[i].first_row;
     const char *constant =
-        ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, "offsets"), count, offsets);
-    ph__onnx_emit(walk, node, "single", "Add", PH_ONNX_INPUTS("ids", constant), NULL);
+        ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, "offsets"), count, numbers);
+    ph__onnx_emit(walk, node, "single", "Add", PH_ONNX_INPUTS(ids, constant), NULL);
 }
 
 /* Adds the slots and the mask of a list. A padded position has slot 0 of its feature, and the mask 0. */
-static void add_list_slots(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature)
+static void add_list_slots(
+    struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature, int64_t base)
 {
-    const int64_t base = (int64_t)ph__slots_ranges(node)[feature].first_row;
     const char *ids = ph__onnx_model_text(walk->model, "ids.%s", feature_name(walk->encoder, feature));
     const char *zero = list_integer(walk, node, feature, "zero", 0);
     const char *offset = list_integer(walk, node, feature, "offset", base);
@@ -102,20 +160,23 @@ static void add_list_slots(struct ph__onnx_walk *walk, const struct ph__node *no
 
 static void slots(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
-    if (num_single(walk->encoder) > 0)
-        add_single_slots(walk, node);
-    for (size_t i = 0; i < walk->encoder->num_lists; i++)
-        add_list_slots(walk, node, walk->encoder->lists[i]);
+    const struct chosen chosen = chosen_by(walk, node);
+    if (chosen.num_single > 0)
+        add_single_slots(walk, node, &chosen);
+    for (size_t i = 0; i < chosen.count; i++)
+        if (is_list(walk, &chosen, i))
+            add_list_slots(walk, node, feature_of(&chosen, i), (int64_t)ph__slots_ranges(node)[i].first_row);
+}
+
+static void feature_bags(struct ph__onnx_walk *walk, const struct ph__node *node)
+{
+    (void)walk;
+    (void)node;
 }
 
 /* ---- embedding_bag ---- */
 
 enum { SLOTS, TABLE, WEIGHTS };
-
-static const struct ph__node *producer(const struct ph__onnx_walk *walk, ph_value value)
-{
-    return &walk->graph->nodes[walk->graph->values[value].producer];
-}
 
 /* Returns the factors of a list's rows, (B,L,1): the mask, or the weights of the ids where there are any.
  * Padding has factor 0 whatever its weight: NaN times a mask of 0 would stay. */
@@ -163,51 +224,55 @@ static const char *pool_list(struct ph__onnx_walk *walk, const struct ph__node *
 }
 
 /* Puts the parts, single features before lists, into the order of the features: (B,F,D). */
-static const char *put_in_order(struct ph__onnx_walk *walk, const struct ph__node *node, const char *parts)
+static const char *put_in_order(
+    struct ph__onnx_walk *walk, const struct ph__node *node, const struct chosen *chosen, const char *parts)
 {
-    const struct ph_encoder *encoder = walk->encoder;
-    int64_t *order = ph__arena_alloc_array(&walk->model->arena, encoder->num_sparse, sizeof *order);
+    int64_t *order = ph__arena_alloc_array(&walk->model->arena, chosen->count, sizeof *order);
     if (order == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu features", encoder->num_sparse);
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu features", chosen->count);
         return parts;
     }
-    int64_t single = 0, list = (int64_t)num_single(encoder);
+    int64_t single = 0, list = (int64_t)chosen->num_single;
     bool is_in_order = true;
-    for (size_t feature = 0; feature < encoder->num_sparse; feature++) {
-        order[feature] = encoder->sparse_columns[feature]->is_list ? list++ : single++;
-        is_in_order &= order[feature] == (int64_t)feature;
+    for (size_t i = 0; i < chosen->count; i++) {
+        order[i] = is_list(walk, chosen, i) ? list++ : single++;
+        is_in_order &= order[i] == (int64_t)i;
     }
     if (is_in_order)
         return parts;
     const char *constant =
-        ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, "order"), encoder->num_sparse, order);
+        ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, "order"), chosen->count, order);
     return ph__onnx_emit(
         walk, node, "ordered", "Gather", PH_ONNX_INPUTS(parts, constant), PH_ONNX_ATTRIBUTE("axis", 1));
 }
 
 static void embedding_bag(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
-    const struct ph_encoder *encoder = walk->encoder;
-    const char **parts = ph__arena_alloc_array(&walk->model->arena, encoder->num_lists + 2, sizeof *parts);
+    const struct ph__node *slots_node = producer(walk, node->inputs[SLOTS]);
+    const struct chosen chosen = chosen_by(walk, slots_node);
+    const char **parts = ph__arena_alloc_array(&walk->model->arena, chosen.count + 2, sizeof *parts);
     if (parts == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu features", encoder->num_sparse);
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu features", chosen.count);
         return;
     }
     size_t count = 0;
-    if (num_single(encoder) > 0) {
-        const char *slots = ph__onnx_name(walk, producer(walk, node->inputs[SLOTS]), "single");
+    if (chosen.num_single > 0) {
+        const char *slots = ph__onnx_name(walk, slots_node, "single");
         parts[count++] = ph__onnx_emit(walk, node, "single", "Gather",
             PH_ONNX_INPUTS(walk->names[node->inputs[TABLE]], slots), NULL); /* (B,S,D) */
     }
-    for (size_t i = 0; i < encoder->num_lists; i++)
-        parts[count++] = pool_list(walk, node, encoder->lists[i]);
+    for (size_t i = 0; i < chosen.count; i++)
+        if (is_list(walk, &chosen, i))
+            parts[count++] = pool_list(walk, node, feature_of(&chosen, i));
     const char *joined =
         count == 1 ? parts[0]
                    : ph__onnx_emit(walk, node, "joined", "Concat", parts, PH_ONNX_ATTRIBUTE("axis", 1));
-    walk->names[node->outputs[0]] = put_in_order(walk, node, joined);
+    walk->names[node->outputs[0]] = put_in_order(walk, node, &chosen, joined);
 }
 
 const struct ph__onnx_entry ph__onnx_lookups[] = {
+    {"feature_bags", feature_bags},
+    {"feature_weights", feature_bags},
     {"slots", slots},
     {"embedding_bag", embedding_bag},
     {.name = NULL},

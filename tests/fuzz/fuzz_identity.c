@@ -22,7 +22,7 @@ static const char *tell_again(const char *text, struct ph__arena *arena)
     if (status != PH_OK)
         return NULL;
     fuzz_require(ph__config_read(NULL, sets, num_sets, sections, num_sections, arena) == PH_OK);
-    fuzz_require(ph__model_section_finish(&model, arena) == PH_OK);
+    fuzz_require(ph__model_section_finish(&model, NULL, arena) == PH_OK);
     fuzz_require(ph__model_identity(&model.settings, data.reading.negative_rate, arena, &again) == PH_OK);
     return again;
 }

@@ -25,13 +25,18 @@ static ph_value build(struct ph_builder *builder, ph_value x)
     return ph_model_build(builder, &settings, &features);
 }
 
-/* own: the keys of its own; NULL: their defaults. */
+/* of: the kind, its towers, and the keys of its own; NULL: their defaults. */
 static void check(
-    int kind, const void *own, size_t num_dense, size_t num_tasks, enum ph_interaction interaction)
+    const struct ph_model_settings *of, size_t num_dense, size_t num_tasks, enum ph_interaction interaction)
 {
     settings = (struct ph_model_settings){
-        .kind = kind,
-        .own = own,
+        .kind = of->kind,
+        .own = of->own,
+        .towers = of->towers,
+        .tower_module = of->tower_module,
+        .tower_dim = of->tower_dim,
+        .tower_outputs = of->tower_outputs,
+        .tower_feature_outputs = of->tower_feature_outputs,
         .embedding_dim = 4,
         .embedding_init_std = 0.1,
         .hidden_units = hidden_units,
@@ -64,9 +69,10 @@ static void every_model_has_the_gradients_of_differences(void **state)
 {
     (void)state;
     for (int kind = 0; kind < (int)ph_model_count(); kind++) {
-        check(kind, NULL, NUM_DENSE, 1, PH_INTERACTION_DOT);
-        check(kind, NULL, 0, 1, PH_INTERACTION_DOT);
-        check(kind, NULL, NUM_DENSE, 2, PH_INTERACTION_CAT);
+        const struct ph_model_settings of = {.kind = kind};
+        check(&of, NUM_DENSE, 1, PH_INTERACTION_DOT);
+        check(&of, 0, 1, PH_INTERACTION_DOT);
+        check(&of, NUM_DENSE, 2, PH_INTERACTION_CAT);
     }
 }
 
@@ -84,9 +90,9 @@ static void check_variant(char *line)
     }
     const size_t num_sections = ph__model_sections(&section, sections);
     assert_ok(ph__config_read(NULL, sets, num_sets, sections, num_sections, &arena));
-    assert_ok(ph__model_section_finish(&section, &arena));
-    check(section.settings.kind, section.settings.own, NUM_DENSE, 1, PH_INTERACTION_DOT);
-    check(section.settings.kind, section.settings.own, 0, 2, PH_INTERACTION_DOT);
+    assert_ok(ph__model_section_finish(&section, NULL, &arena));
+    check(&section.settings, NUM_DENSE, 1, PH_INTERACTION_DOT);
+    check(&section.settings, 0, 2, PH_INTERACTION_DOT);
     ph__arena_fini(&arena);
 }
 

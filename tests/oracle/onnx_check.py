@@ -68,6 +68,8 @@ CASES = {
     "wukong, attentive": ("kind: wukong, wukong: {layers: 2, rank: 3, attentive_inputs: 2}", MIXED, 3, 1),
     "dhen of sums": ("kind: dhen, dhen: {ensemble: sum, layer_norm: false, modules: 'dot,linear'}", MIXED, 3, 1),
     "dhen of weighted sums": ("kind: dhen, dhen: {ensemble: weighted, heads: 2}", MIXED, 3, 1),
+    "dlrm of towers": ("kind: dlrm, towers: 'user, order | single, tags', tower_dim: 4", MIXED, 3, 1),
+    "dcn of towers": ("kind: dcn, pooling: mean, towers: 'tags | user, bought', tower_module: cross", WEIGHTS, 1, 1),
     "din": ("kind: din, batch_norm: true", MIXED, 3, 1),
 }
 

@@ -80,7 +80,7 @@ static ph_status parse(
         PH_TRY(ph__config_read(path, sets, num_sets, sections, count, &config->arena));
     config->optimizer.settings.groups = config->optimizer.groups.items;
     config->optimizer.settings.num_groups = config->optimizer.groups.count;
-    return ph__model_section_finish(&config->model, &config->arena);
+    return ph__model_section_finish(&config->model, path, &config->arena);
 }
 
 ph_status ph__job_config_read(

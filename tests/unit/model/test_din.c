@@ -23,7 +23,7 @@ static struct ph_builder *build_din(
     struct ph_builder *builder = NULL;
     const size_t count = ph__model_sections(&section, sections);
     assert_ok(ph__config_read(NULL, sets, 5, sections, count, &arena));
-    assert_ok(ph__model_section_finish(&section, &arena));
+    assert_ok(ph__model_section_finish(&section, NULL, &arena));
     assert_ok(ph_builder_create(PH_TRAINING, &builder));
     ph_model_build(builder, &section.settings, &features);
     ph__arena_fini(&arena);

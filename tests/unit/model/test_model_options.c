@@ -11,7 +11,7 @@ static ph_status read_section(
     struct ph__section sections[PH_NUM_MODEL_SECTIONS];
     const size_t count = ph__model_sections(section, sections);
     PH_TRY(ph__config_read(NULL, sets, num_sets, sections, count, arena));
-    return ph__model_section_finish(section, arena);
+    return ph__model_section_finish(section, NULL, arena);
 }
 
 static void a_kind_reads_the_keys_of_its_own(void **state)

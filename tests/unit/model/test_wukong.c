@@ -58,7 +58,7 @@ static double difference(const char *layers, const char *layer_norm, size_t orde
     struct ph__arena arena = {0};
     const size_t num_sections = ph__model_sections(&section, sections);
     assert_ok(ph__config_read(NULL, sets, sizeof sets / sizeof *sets, sections, num_sections, &arena));
-    assert_ok(ph__model_section_finish(&section, &arena));
+    assert_ok(ph__model_section_finish(&section, NULL, &arena));
     ph_real points[MAX_POINTS];
     double values[MAX_POINTS], largest = 0;
     for (size_t i = 0; i <= order; i++)

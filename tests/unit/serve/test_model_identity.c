@@ -16,7 +16,7 @@ static const char *identity_of(
     struct ph__section sections[PH_NUM_MODEL_SECTIONS];
     const size_t count = ph__model_sections(&section, sections);
     assert_ok(ph__config_read(NULL, sets, num_sets, sections, count, arena));
-    assert_ok(ph__model_section_finish(&section, arena));
+    assert_ok(ph__model_section_finish(&section, NULL, arena));
     assert_ok(ph__model_identity(&section.settings, negative_rate, arena, &text));
     return text;
 }

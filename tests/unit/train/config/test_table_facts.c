@@ -120,7 +120,7 @@ static void features_that_share_a_table_count_for_it_together(void **state)
     struct ph__section sections[PH_NUM_MODEL_SECTIONS];
     const size_t count = ph__model_sections(&section, sections);
     assert_ok(ph__config_read(NULL, sets, COUNT(sets), sections, count, &fixture.arena));
-    assert_ok(ph__model_section_finish(&section, &fixture.arena));
+    assert_ok(ph__model_section_finish(&section, NULL, &fixture.arena));
     struct setup *setup = set_up("dlrm", "facts");
     struct ph__training_program learning;
     struct ph__table_list list;
