@@ -37,7 +37,7 @@ SUB_ROOMS = {
     "net": ["link", "server"],
     "comm": ["wire", "watch", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
-    "shard": ["lookup", "units", "dense"],
+    "shard": ["lookup", "tower", "units", "dense"],
     "serve": ["wire", "queue", "repository", "server"],
     "train": ["measure", "config", "ranks", "folder", "loop"],
     "cli": ["hub", "sim", "verb"],

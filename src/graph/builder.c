@@ -20,13 +20,13 @@ ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out)
     builder->mode = mode;
     builder->scope = "";
     graph->num_values = 1; /* value 0 means none */
-    graph->symbols[PH_SYMBOL_BATCH] = (struct ph__symbol){"batch", PH_SYMBOL_BATCH, 1, SIZE_MAX};
-    graph->symbols[PH_SYMBOL_IDS] = (struct ph__symbol){"ids", PH_SYMBOL_IDS, 1, SIZE_MAX};
+    graph->symbols[PH_SYMBOL_BATCH] = (struct ph__symbol){"batch", PH_SYMBOL_BATCH, 1, SIZE_MAX, 1};
+    graph->symbols[PH_SYMBOL_IDS] = (struct ph__symbol){"ids", PH_SYMBOL_IDS, 1, SIZE_MAX, 1};
     graph->symbols[PH_SYMBOL_GLOBAL_BATCH] =
-        (struct ph__symbol){"global_batch", PH_SYMBOL_GLOBAL_BATCH, 1, SIZE_MAX};
-    graph->symbols[PH_SYMBOL_REQUESTS] = (struct ph__symbol){"requests", PH_SYMBOL_REQUESTS, 1, SIZE_MAX};
+        (struct ph__symbol){"global_batch", PH_SYMBOL_GLOBAL_BATCH, 1, SIZE_MAX, 1};
+    graph->symbols[PH_SYMBOL_REQUESTS] = (struct ph__symbol){"requests", PH_SYMBOL_REQUESTS, 1, SIZE_MAX, 1};
     graph->symbols[PH_SYMBOL_GLOBAL_IDS] =
-        (struct ph__symbol){"global_ids", PH_SYMBOL_GLOBAL_IDS, 1, SIZE_MAX};
+        (struct ph__symbol){"global_ids", PH_SYMBOL_GLOBAL_IDS, 1, SIZE_MAX, 1};
     graph->num_symbols = PH_NUM_BATCH_SYMBOLS;
     graph->entries[0] = "forward";
     graph->num_entries = 1;
@@ -177,7 +177,8 @@ uint32_t ph__builder_symbol(
         return ph_builder_fail(
             builder, PH_ERROR_CONFIG, "%s: more than %d run-time dimensions", name, PH_MAX_SYMBOLS);
     assert(bound != 0 && bound < graph->num_symbols && factor > 0);
-    graph->symbols[graph->num_symbols] = (struct ph__symbol){copy_text(builder, name), bound, factor, limit};
+    graph->symbols[graph->num_symbols] =
+        (struct ph__symbol){copy_text(builder, name), bound, factor, limit, 1};
     return (uint32_t)graph->num_symbols++;
 }
 

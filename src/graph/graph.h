@@ -75,8 +75,9 @@ struct ph__added_loss {
 struct ph__symbol {
     const char *name;
     uint32_t bound; /* symbol that bounds it; itself for the batch's own symbols */
-    size_t factor;  /* capacity: the bound's, times this */
+    size_t factor;  /* capacity: the bound's divided by the divisor, rounded up, times this */
     size_t limit;   /* and never more than this */
+    size_t divisor;
 };
 
 /* Growable arrays, in the order of creation. values[0] is unused so that 0 can mean none. */

@@ -9,6 +9,7 @@
 
 #include "base/memory/absent.h"
 #include "base/memory/memory.h"
+#include "base/sizes.h"
 #include "base/thread/cpu.h"
 #include "graph/distribution.h"
 #include "graph/wave.h"
@@ -62,7 +63,7 @@ static void derive_capacities(const struct ph__graph *graph, uint64_t capacities
 {
     for (size_t i = PH_NUM_BATCH_SYMBOLS; i < graph->num_symbols; i++) {
         const struct ph__symbol *symbol = &graph->symbols[i];
-        uint64_t bound = capacities[symbol->bound] * symbol->factor;
+        const uint64_t bound = ph__divide_up(capacities[symbol->bound], symbol->divisor) * symbol->factor;
         capacities[i] = bound < symbol->limit ? bound : symbol->limit;
     }
 }

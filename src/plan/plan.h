@@ -14,6 +14,8 @@
  *   grid               hosts   columns over the hosts, rows over each host's ranks
  *   data_parallel      -       the whole table on every rank
  *
+ * A plan may also give towers of the model their hosts (shard/tower).
+ *
  * A rank has one shard of a table at most. Ranks behind the last row have none.
  *
  * Sources: Mudigere et al. 2022 (arXiv 2104.05158, section 4.2) for the kinds. */
@@ -60,6 +62,14 @@ struct ph__table_read {
     bool is_of_items; /* each id's vector is wanted, not their sum */
 };
 
+/* A tower of the model: layers over its tables' pooled vectors, which give num_vectors vectors of dim numbers
+ * for each sample. */
+struct ph__tower_facts {
+    const char *name; /* "user" */
+    size_t num_vectors, dim;
+    size_t num_numbers; /* of its layers' parameters */
+};
+
 /* A planner's facts of one logical table. */
 struct ph__table_facts {
     const char *name;        /* "embedding.user" */
@@ -74,6 +84,7 @@ struct ph__table_facts {
     /* (num_features); NULL: pooled reads of features that no other lookup reads */
     const struct ph__table_read *reads;
     bool has_whole_rows; /* columns are not cut: the optimizer sums over all whole rows at every step */
+    const struct ph__tower_facts *tower; /* whose layers alone read the table; NULL: none */
 };
 
 /* A shard of a table, on one rank. */
@@ -82,6 +93,12 @@ struct ph__table_shard {
     uint32_t rank;
     uint64_t first_row, num_rows;
     uint32_t first_column, num_columns;
+};
+
+/* A tower whose layers run on one host, for the samples of all ranks. */
+struct ph__plan_tower {
+    struct ph__tower_facts of;
+    uint32_t host;
 };
 
 struct ph__plan_table {
@@ -93,7 +110,8 @@ struct ph__plan_table {
     size_t num_places;      /* 0 for data_parallel */
     /* Place of its shards among the plan's: by first column, then first row; none for data_parallel. */
     size_t first_shard, num_shards;
-    uint64_t bytes; /* of all its shards, or of one copy, with slots */
+    uint64_t bytes;                     /* of all its shards, or of one copy, with slots */
+    const struct ph__plan_tower *tower; /* on whose host the table lies; NULL: none */
 };
 
 /* ---- dense parameters ----
@@ -192,10 +210,14 @@ struct ph__plan { /* zero-initialised: no plan */
     struct ph__table_shard *shards;
     size_t num_shards;
     struct ph__name_index names; /* of the tables, in their order */
+    struct ph__plan_tower *towers;
+    size_t num_towers; /* towers of the model that it does not name run on every rank */
 };
 
 /* Returns the plan's table of that name, or NULL. */
 const struct ph__plan_table *ph__plan_find(const struct ph__plan *plan, const char *name);
+/* Returns the plan's tower of that name, or NULL. */
+const struct ph__plan_tower *ph__plan_find_tower(const struct ph__plan *plan, const char *name);
 void ph__plan_fini(struct ph__plan *plan);
 
 /* ---- plans as files ---- */
@@ -210,12 +232,14 @@ void ph__plan_fini(struct ph__plan *plan);
  *     embedding.item: {kind: table_wise, rank: 2}
  *     "linear.*": {kind: data_parallel}                  # any number of characters; the first that matches
  *   default: {kind: table_wise}                          # tables that no line above names
+ *   towers: {user: 0, item: 1}                           # hosts of towers; those left out run on every rank
  *
+ * The tables of a tower lie on its host, table_wise or table_row_wise; there they get their place.
  * A name goes before a pattern. A kind without its place gets one: all ranks or all hosts for rows or a grid;
  * else one rank, one host, or as many ranks as the columns suffice for, with the fewest bytes so far: after
  * all tables that are placed otherwise, the largest first. Every error is PH_ERROR_CONFIG with file and line:
  * an unknown or missing table, another world size, a rank or host that does not exist or is named twice, a
- * kind that does not fit. */
+ * kind that does not fit, a tower whose tables lie on other hosts. */
 ph_status ph__plan_read(const char *path, const struct ph__topology *topology,
     const struct ph__table_facts *tables, size_t num_tables, struct ph__plan *plan_out);
 /* Writes a plan file, which ph__plan_read reads back to the same plan, with its names and places.

@@ -17,7 +17,14 @@ struct ph__plan_choice {
     enum ph__shard_kind kind;
     const uint32_t *places; /* ranks or hosts; borrowed */
     size_t num_places;      /* 0: ph__plan_places fills them */
+    const uint32_t *host;   /* on which it chooses places; NULL: on any */
 };
+
+/* Adds towers, of which names and hosts are known, to a plan of these tables. PH_ERROR_CONFIG naming a tower
+ * that has a table elsewhere than on its host, or of another kind than table_wise and table_row_wise.
+ * PH_ERROR_MEMORY. */
+ph_status ph__plan_add_towers(struct ph__plan *plan, const struct ph__table_facts *tables,
+    const struct ph__plan_tower *towers, size_t num_towers);
 
 /* Counts the shards that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them, or one
  * where rows stay whole. */

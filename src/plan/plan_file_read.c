@@ -35,6 +35,8 @@ struct reading {
     size_t num_patterns;
     struct ph__name_index table_names;
     struct entry *rest; /* "default", or NULL */
+    struct ph__plan_tower *towers;
+    size_t num_towers, towers_line;
     size_t tables_line; /* 0: no such line */
     bool has_version, has_world_size;
 };
@@ -181,12 +183,40 @@ static ph_status read_below(struct reading *reading, const struct ph__yaml_node 
     return read_member(reading, node, node->key + length + 1, entry);
 }
 
+/* Reads a tower's host. */
+static ph_status read_tower(struct reading *reading, const struct ph__yaml_node *node)
+{
+    const char *name = node->key + strlen("towers.");
+    const size_t num_hosts = ph__num_hosts(reading->topology);
+    const char **known = ph__arena_alloc_array(reading->arena, reading->num_tables, sizeof *known);
+    size_t num_known = 0;
+    bool is_known = false;
+    int64_t host;
+    if (known == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < reading->num_tables; i++)
+        if (reading->tables[i].tower != NULL) {
+            known[num_known++] = reading->tables[i].tower->name;
+            is_known |= strcmp(known[num_known - 1], name) == 0;
+        }
+    if (!is_known)
+        return refuse_word(reading, node->line, "tower", name, known, num_known);
+    PH_TRY(read_integer(reading, node, &host));
+    if (host < 0 || host >= (int64_t)num_hosts)
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s: host %lld does not exist: the last is %zu",
+            reading->path, node->line, node->key, (long long)host, num_hosts - 1);
+    reading->towers[reading->num_towers++] = (struct ph__plan_tower){{.name = name}, (uint32_t)host};
+    return PH_OK;
+}
+
 static ph_status read_section(struct reading *reading, const struct ph__yaml_node *node)
 {
     const bool is_empty = node->kind == PH_YAML_SCALAR && node->text[0] == '\0';
     if (node->kind != PH_YAML_MAPPING && !is_empty)
         return fail_key(reading, node, "must be a mapping");
-    if (strcmp(node->key, "tables") == 0)
+    if (strcmp(node->key, "towers") == 0)
+        reading->towers_line = node->line;
+    else if (strcmp(node->key, "tables") == 0)
         reading->tables_line = node->line;
     else
         reading->rest = begin_entry(reading, node, NULL);
@@ -196,7 +226,7 @@ static ph_status read_section(struct reading *reading, const struct ph__yaml_nod
 static ph_status read_node(struct reading *reading, const struct ph__yaml_node *node)
 {
     static const char *const known[] = {
-        "version", "world_size", "ranks_per_host", "tables", "default", "dense"};
+        "version", "world_size", "ranks_per_host", "tables", "default", "dense", "towers"};
     if (strcmp(node->key, "version") == 0) {
         reading->has_version = true;
         return read_version(reading, node);
@@ -207,8 +237,11 @@ static ph_status read_node(struct reading *reading, const struct ph__yaml_node *
     }
     if (strcmp(node->key, "ranks_per_host") == 0)
         return read_agreed(reading, node, reading->topology->ranks_per_host);
-    if (strcmp(node->key, "tables") == 0 || strcmp(node->key, "default") == 0)
+    if (strcmp(node->key, "tables") == 0 || strcmp(node->key, "default") == 0 ||
+        strcmp(node->key, "towers") == 0)
         return read_section(reading, node);
+    if (strncmp(node->key, "towers.", 7) == 0)
+        return read_tower(reading, node);
     if (strncmp(node->key, "tables.", 7) == 0 || strncmp(node->key, "default.", 8) == 0)
         return read_below(reading, node);
     if (strcmp(node->key, "dense") == 0 || strncmp(node->key, "dense.", 6) == 0)
@@ -253,7 +286,8 @@ static ph_status read_lines(struct reading *reading)
     PH_TRY(ph__yaml_read(reading->arena, reading->path, &nodes, &num_nodes));
     reading->entries = ph__arena_alloc_array(reading->arena, num_nodes, sizeof *reading->entries);
     reading->patterns = ph__arena_alloc_array(reading->arena, num_nodes, sizeof *reading->patterns);
-    if (reading->entries == NULL || reading->patterns == NULL)
+    reading->towers = ph__arena_alloc_array(reading->arena, num_nodes, sizeof *reading->towers);
+    if (reading->entries == NULL || reading->patterns == NULL || reading->towers == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < num_nodes; i++)
         PH_TRY(read_node(reading, &nodes[i]));
@@ -329,6 +363,15 @@ static ph_status refuse_missing(const struct reading *reading)
         reading->path, line, names);
 }
 
+/* Returns the host of a table's tower; NULL where the file gives it none. */
+static const uint32_t *host_of(const struct reading *reading, const struct ph__table_facts *table)
+{
+    for (size_t i = 0; table->tower != NULL && i < reading->num_towers; i++)
+        if (strcmp(reading->towers[i].of.name, table->tower->name) == 0)
+            return &reading->towers[i].host;
+    return NULL;
+}
+
 static ph_status choose(struct reading *reading, struct ph__plan_choice *choices)
 {
     PH_TRY(check_names(reading));
@@ -337,6 +380,7 @@ static ph_status choose(struct reading *reading, struct ph__plan_choice *choices
         if (entry == NULL)
             return refuse_missing(reading);
         choices[t] = entry->choice;
+        choices[t].host = host_of(reading, &reading->tables[t]);
         if (ph__choice_check(reading->topology, &reading->tables[t], &choices[t]) != PH_OK)
             return fail_at(reading, entry->place_line > 0 ? entry->place_line : entry->line, NULL);
     }
@@ -352,7 +396,13 @@ static ph_status read_plan(struct reading *reading, struct ph__plan *plan_out)
     PH_TRY(read_lines(reading));
     PH_TRY(choose(reading, choices));
     PH_TRY(ph__plan_places(reading->topology, reading->tables, reading->num_tables, choices, reading->arena));
-    return ph__plan_build(reading->topology, reading->tables, reading->num_tables, choices, plan_out);
+    PH_TRY(ph__plan_build(reading->topology, reading->tables, reading->num_tables, choices, plan_out));
+    const ph_status status =
+        ph__plan_add_towers(plan_out, reading->tables, reading->towers, reading->num_towers);
+    if (status == PH_OK)
+        return PH_OK;
+    ph__plan_fini(plan_out);
+    return status == PH_ERROR_CONFIG ? fail_at(reading, reading->towers_line, NULL) : status;
 }
 
 ph_status ph__plan_read(const char *path, const struct ph__topology *topology,

@@ -193,7 +193,7 @@ static ph_status trials_try(
     struct trial *last = &trials->last;
     if (num_places > 0 && !choose_places(trials, table, kind, num_places))
         return PH_OK;
-    last->choice = (struct ph__plan_choice){kind, last->places, num_places};
+    last->choice = (struct ph__plan_choice){kind, last->places, num_places, NULL};
     memcpy(last->usage, trials->usage, trials->topology->world_size * sizeof *last->usage);
     PH_TRY(add_usage(trials, table, &last->choice, last->usage));
     judge(trials, last);
@@ -210,7 +210,7 @@ static ph_status trials_weigh(
     struct trials *trials, const struct ph__table_facts *table, enum ph__shard_kind kind)
 {
     static const uint32_t first[] = {0};
-    const struct ph__plan_choice choice = {kind, first, kind == PH_SHARD_DATA_PARALLEL ? 0 : 1};
+    const struct ph__plan_choice choice = {kind, first, kind == PH_SHARD_DATA_PARALLEL ? 0 : 1, NULL};
     struct trial *last = &trials->last;
     memset(last->usage, 0, trials->topology->world_size * sizeof *last->usage);
     PH_TRY(add_usage(trials, table, &choice, last->usage));

@@ -242,12 +242,13 @@ static int ascending(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Puts the `wanted` emptiest of count places first, in ascending order. */
-static void choose_emptiest(const struct placing *placing, bool is_host, size_t count, size_t wanted)
+/* Puts the `wanted` emptiest of the places [first, first + count) first, in ascending order. */
+static void choose_emptiest(
+    const struct placing *placing, bool is_host, size_t first, size_t count, size_t wanted)
 {
     uint32_t *order = placing->order;
     for (size_t i = 0; i < count; i++)
-        order[i] = (uint32_t)i;
+        order[i] = (uint32_t)(first + i);
     for (size_t i = 0; i < wanted; i++) {
         size_t best = i;
         for (size_t j = i + 1; j < count; j++) {
@@ -269,8 +270,12 @@ static ph_status place_table(struct placing *placing, size_t table)
     uint32_t *places = ph__arena_alloc_array(placing->arena, wanted, sizeof *places);
     if (places == NULL)
         return PH_ERROR_MEMORY;
-    choose_emptiest(
-        placing, ph__shard_kind_is_of_hosts(choice->kind), count_all(placing, choice->kind), wanted);
+    const bool is_host = ph__shard_kind_is_of_hosts(choice->kind);
+    const size_t num_local = is_host ? 1 : placing->topology->ranks_per_host;
+    if (choice->host != NULL && wanted <= num_local)
+        choose_emptiest(placing, is_host, *choice->host * num_local, num_local, wanted);
+    else
+        choose_emptiest(placing, is_host, 0, count_all(placing, choice->kind), wanted);
     for (size_t i = 0; i < wanted; i++)
         places[i] = placing->order[i];
     choice->places = places;

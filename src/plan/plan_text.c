@@ -79,6 +79,17 @@ static ph_status write_table(const struct ph__plan *plan, const struct ph__plan_
     return ph__writer_printf(writer, "}\n");
 }
 
+static ph_status write_towers(const struct ph__plan *plan, struct ph__writer *writer)
+{
+    if (plan->num_towers > 0)
+        PH_TRY(ph__writer_printf(writer, "towers: # their layers run on one host, beside their tables\n"));
+    for (size_t i = 0; i < plan->num_towers; i++) {
+        PH_TRY(write_name(plan->towers[i].of.name, writer));
+        PH_TRY(ph__writer_printf(writer, "%u\n", plan->towers[i].host));
+    }
+    return PH_OK;
+}
+
 ph_status ph__plan_write(const struct ph__plan *plan, struct ph__writer *writer)
 {
     struct ph__arena arena = {0};
@@ -90,6 +101,8 @@ ph_status ph__plan_write(const struct ph__plan *plan, struct ph__writer *writer)
     for (size_t i = 0; i < plan->num_tables && status == PH_OK; i++)
         status = write_table(plan, &plan->tables[i], &arena, writer);
     ph__arena_fini(&arena);
+    if (status == PH_OK)
+        status = write_towers(plan, writer);
     return status == PH_OK ? ph__plan_units_write(&plan->units, writer) : status;
 }
 

@@ -10,6 +10,7 @@
 #include "shard/lookup/host_sums.h"
 #include "shard/lookup/request_exchange.h"
 #include "shard/lookup/vector_exchange.h"
+#include "shard/tower/tower_pass.h"
 #include "shard/units/units.h"
 
 /* ---- starting early ----
@@ -244,6 +245,7 @@ ph_status ph__sharding_create(
         .bucket_bytes = options->bucket_bytes,
         .overlaps = options->overlaps,
         .reducer = options->reducer,
+        .tower_group = ph__comm_host(options->comm),
         .rank = ph_comm_rank(options->comm),
         .world_size = world_size,
         .streams = calloc(world_size, sizeof *sharding->streams),
@@ -304,7 +306,8 @@ static void list_in_flight(struct ph__sharding *sharding, struct ph_builder *bui
 
 static void spread(void *context, struct ph_builder *builder, const ph_value **more_out, size_t *num_more_out)
 {
-    ph__shard_lookups(context, builder);
+    ph__find_towers(context, builder);
+    ph__place_towers(context, builder, ph__shard_lookups(context, builder));
     ph__sync_batch_norms(context, builder);
     ph__share_losses(context, builder);
     ph__units_spread(context, builder);

@@ -109,6 +109,19 @@ struct ph__vector_exchange {
     ph_value in_flight;       /* own lookups' vectors */
 };
 
+/* A tower whose layers run on one host (tower/tower_pass.h). Its exchange carries the vectors that the layers
+ * make for the peers' samples; the exchange's sums are the layers' input. */
+struct ph__tower {
+    const char *name;
+    uint32_t host;
+    ph_value lookup, output; /* the model's */
+    struct ph__vector_exchange *exchange;
+    ph_value *wait_inputs; /* (num_wait_inputs) of the host's sums, on the tower's host */
+    size_t num_wait_inputs;
+    ph_value *parameters; /* (num_parameters) of its layers */
+    size_t num_parameters;
+};
+
 /* Streams and blocks last as long as the program; bounds and requests are the bound batch's. */
 struct ph__sharding {
     /* Copies of struct ph__distribution_options, since most exchanges need one of them. */
@@ -126,6 +139,9 @@ struct ph__sharding {
     bool has_weights;                /* requests carry weights */
     struct ph__vector_exchange **exchanges;
     size_t num_exchanges, exchanges_capacity;
+    struct ph__tower *towers; /* those to which the plan gives a host */
+    size_t num_towers;
+    const struct ph__group *tower_group; /* ranks whose gradients of towers are summed: those of the host */
     const char **tables; /* names of the model's spread tables, in the same order on every rank */
     size_t num_tables, tables_capacity;
 
@@ -151,8 +167,20 @@ static inline size_t ph__sharding_samples(const struct ph__sharding *sharding, s
     return sharding->bounds[rank + 1] - sharding->bounds[rank];
 }
 
+/* Returns true for a parameter of a tower's layers. */
+static inline bool ph__is_of_tower(const struct ph__sharding *sharding, ph_value parameter)
+{
+    for (size_t t = 0; t < sharding->num_towers; t++)
+        for (size_t i = 0; i < sharding->towers[t].num_parameters; i++)
+            if (sharding->towers[t].parameters[i] == parameter)
+                return true;
+    return false;
+}
+
 /* Spreads lookups: a lookup of a table that the plan cuts becomes lookups of this rank's shards and an
- * exchange of vectors. Errors stick to the builder: PH_ERROR_CONFIG for a table not in the plan. */
-void ph__shard_lookups(struct ph__sharding *sharding, struct ph_builder *builder);
+ * exchange of vectors. Of a tower, only the local lookups and the exchange inside its host are added
+ * (tower/tower_pass.h). Returns the number of nodes that were moved to the front. Errors stick to the
+ * builder: PH_ERROR_CONFIG for a table not in the plan. */
+size_t ph__shard_lookups(struct ph__sharding *sharding, struct ph_builder *builder);
 
 #endif

@@ -1,6 +1,6 @@
 /* global_norm: the sum of squares of all gradients. Gradients of parameters that every rank has are the same
  * everywhere by now, and count once; those of shards belong to one rank each, and are added in the order of
- * the ranks.
+ * the ranks. The parameters of towers count as shards of the first rank of their host.
  *
  * inputs: squares of this rank's shards, squares of the parameters that every rank has (host scalars; either
  * may be none); output: their sum over all ranks. A rank that has neither takes part as well. */
@@ -70,26 +70,36 @@ static const struct ph__op global_norm = {
 
 /* ---- the pass ---- */
 
-/* Sums of sharded dense parameters are the same everywhere, like those of replicas. */
-static bool is_of_shards(const struct ph_builder *builder, const struct ph__node *norm)
+/* Returns the sum that a gradient's squares belong to; NUM_INPUTS: none, another rank counts them. Sums of
+ * sharded dense parameters are the same everywhere, like those of replicas. */
+static int part_of(
+    const struct ph__sharding *sharding, const struct ph_builder *builder, const struct ph__node *norm)
 {
-    return norm->op != &ph__op_add_squares &&
-           ph__builder_declaration(builder, norm->inputs[PH_NORM_PARAMETER])->shards != NULL;
+    const ph_value parameter = norm->inputs[PH_NORM_PARAMETER];
+    if (norm->op == &ph__op_add_squares)
+        return REPLICAS;
+    if (ph__is_of_tower(sharding, parameter))
+        return sharding->rank % sharding->plan->topology.ranks_per_host == 0 ? SHARDS : NUM_INPUTS;
+    return ph__builder_declaration(builder, parameter)->shards != NULL ? SHARDS : REPLICAS;
 }
 
 /* Splits the chain of sums that ends in `last` into one of shards and one of replicas, walking from its end:
  * each place where a sum is to be read waits for the next sum of its kind. */
-static void part_chain(struct ph_builder *builder, ph_value last, ph_value sums_out[NUM_INPUTS])
+static void part_chain(const struct ph__sharding *sharding, struct ph_builder *builder, ph_value last,
+    ph_value sums_out[NUM_INPUTS])
 {
     const struct ph__graph *graph = &builder->graph;
     ph_value *places[NUM_INPUTS] = {&sums_out[SHARDS], &sums_out[REPLICAS]};
     while (last != 0) {
         struct ph__node *norm = &graph->nodes[graph->values[last].producer];
         assert(norm->op == &ph__op_squared_norm || norm->op == &ph__op_add_squares);
-        ph_value **place = &places[is_of_shards(builder, norm) ? SHARDS : REPLICAS];
-        **place = last;
-        *place = &norm->inputs[PH_NORM_SUM];
-        last = **place;
+        const int part = part_of(sharding, builder, norm);
+        const ph_value before = norm->inputs[PH_NORM_SUM];
+        if (part != NUM_INPUTS) {
+            *places[part] = last;
+            places[part] = &norm->inputs[PH_NORM_SUM];
+        }
+        last = before;
     }
     *places[SHARDS] = *places[REPLICAS] = 0;
 }
@@ -102,7 +112,7 @@ static void share_norm(struct ph__sharding *sharding, struct ph_builder *builder
     const uint32_t entry = builder->entry;
     const size_t begin = graph->num_nodes;
     ph_value sums[NUM_INPUTS];
-    part_chain(builder, graph->nodes[index].inputs[0], sums);
+    part_chain(sharding, builder, graph->nodes[index].inputs[0], sums);
     builder->entry = graph->nodes[index].entry;
     const ph_value sum =
         ph__emit1(builder, &global_norm, NULL, &attributes, sizeof attributes, NUM_INPUTS, sums);

@@ -109,6 +109,10 @@ static int compare_ready(const void *left, const void *right)
     return a->parameter < b->parameter ? -1 : a->parameter > b->parameter;
 }
 
+/* Gradients are summed over all ranks, over the ranks that have the same shards (units/units.h), or over the
+ * host that has a tower's layers. */
+enum gradient_kind { OF_REPLICAS, OF_SHARDS, OF_TOWERS };
+
 /* Gradients of a program, and the ranks that sum those of one kind. */
 struct gradients {
     struct ph__sharding *sharding;
@@ -116,9 +120,16 @@ struct gradients {
     const ph_value *parameters;
     ph_value *values;
     const struct ph__group *group;
-    bool are_of_shards; /* the kind: of parameters that the unit's members share (units/units.h), or whole */
+    enum gradient_kind kind;
     uint32_t next_bucket;
 };
+
+static enum gradient_kind kind_of(const struct ph__sharding *sharding, ph_value parameter)
+{
+    if (ph__is_of_tower(sharding, parameter))
+        return OF_TOWERS;
+    return ph__units_whole(sharding, parameter) != parameter ? OF_SHARDS : OF_REPLICAS;
+}
 
 static size_t list_ready(
     const struct ph_builder *builder, const struct gradients *gradients, struct ready *list)
@@ -128,9 +139,8 @@ static size_t list_ready(
     for (size_t i = 0; i < gradients->count; i++) {
         const struct ph__value_info *info = &graph->values[gradients->values[i]];
         const ph_value parameter = gradients->parameters[i];
-        const bool is_of_shard = ph__units_whole(gradients->sharding, parameter) != parameter;
         if (gradients->values[i] == 0 || info->type.kind != PH_DENSE || info->type.dims[0].symbol != 0 ||
-            is_of_shard != gradients->are_of_shards)
+            kind_of(gradients->sharding, parameter) != gradients->kind)
             continue;
         list[num_ready++] = (struct ready){i, info->producer, ph__type_elements_from(&info->type, 0)};
     }
@@ -151,7 +161,8 @@ bool ph__sums_gradients(const struct ph__op *op)
 
 static const struct ph__bucket_ops *ops_of(const struct ph__gradient_bucket *bucket)
 {
-    return bucket->sharding->reducer != NULL ? &ph__bucket_push_ops : &reduce_ops;
+    const bool is_of_world = bucket->group->size == bucket->sharding->world_size;
+    return bucket->sharding->reducer != NULL && is_of_world ? &ph__bucket_push_ops : &reduce_ops;
 }
 
 /* Adds the start of a bucket behind the node that makes its last gradient. */
@@ -213,16 +224,18 @@ static size_t list_buckets(
     return num_buckets;
 }
 
-/* Checks and announces all buckets before the first is made: each needs a channel, and a reducer must know
- * them all. */
+/* Checks and announces all buckets of a kind before the first is made: each needs a channel, and a reducer
+ * must know all that it is to sum. */
 static ph_status open_buckets(const struct gradients *gradients, size_t num_buckets, const size_t *sizes)
 {
-    const struct ph__sharding *sharding = gradients->sharding;
+    const struct ph__gradient_bucket first = {.sharding = gradients->sharding, .group = gradients->group};
     if (gradients->next_bucket + num_buckets > PH_MAX_BUCKETS)
         return ph_fail(PH_ERROR_CONFIG,
             "%zu buckets of dense gradients are more than %d: raise parallel.bucket_bytes",
             gradients->next_bucket + num_buckets, (int)PH_MAX_BUCKETS);
-    return sharding->reducer != NULL ? ph__gradient_push_open(sharding, num_buckets, sizes) : PH_OK;
+    return ops_of(&first) == &ph__bucket_push_ops
+               ? ph__gradient_push_open(gradients->sharding, num_buckets, sizes)
+               : PH_OK;
 }
 
 static ph_status plan_buckets(const struct gradients *gradients, const struct ready *list, size_t num_ready)
@@ -252,18 +265,24 @@ static void reduce_dense(struct ph_builder *builder, struct gradients *gradients
     }
 }
 
-/* Reduces gradients of shards over the ranks that have them too, and all others over the world. */
+/* Reduces the gradients of each kind. All ranks number the buckets of the first kind alike, since those of
+ * towers, which some ranks do not have, come last. */
 static void reduce_all_dense(struct ph__sharding *sharding, struct ph_builder *builder, size_t count,
     const ph_value *parameters, ph_value *values, struct ready *list)
 {
     struct gradients gradients = {
-        sharding, count, parameters, values, ph__comm_world(sharding->comm), false, 0};
+        sharding, count, parameters, values, ph__comm_world(sharding->comm), OF_REPLICAS, 0};
     reduce_dense(builder, &gradients, list);
-    if (sharding->unit_peers == NULL || sharding->unit_peers->size == 1)
-        return;
-    gradients.group = sharding->unit_peers;
-    gradients.are_of_shards = true;
-    reduce_dense(builder, &gradients, list);
+    if (sharding->unit_peers != NULL && sharding->unit_peers->size > 1) {
+        gradients.group = sharding->unit_peers;
+        gradients.kind = OF_SHARDS;
+        reduce_dense(builder, &gradients, list);
+    }
+    if (sharding->num_towers > 0) {
+        gradients.group = sharding->tower_group;
+        gradients.kind = OF_TOWERS;
+        reduce_dense(builder, &gradients, list);
+    }
 }
 
 /* Returns true for a table that is the same on every rank: tables of shards name their parts

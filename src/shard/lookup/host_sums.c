@@ -242,8 +242,7 @@ static const ph_real *unpack_rows(const struct summing *summing, const struct ph
     return numbers;
 }
 
-/* Adds the vectors of samples [first, last) to the sum; the first partial of a block, which has all of its
- * pieces, sets it. */
+/* Adds the vectors of samples [first, last) to the sum; the first partial that has a piece sets it. */
 static void add_partial(const struct summing *summing, const struct ph__host_partial *partial, size_t first,
     size_t last, const ph_real *vectors)
 {
@@ -251,14 +250,17 @@ static void add_partial(const struct summing *summing, const struct ph__host_par
     const struct ph__block *block = &sums->blocks[partial->block];
     ph_real *sum = (ph_real *)summing->call->outputs[partial->block].data +
                    (summing->first_sample + first) * block->count * block->width;
-    if (partial->rank == sums->partials[0].rank) {
+    if (partial->sets_all) {
         memcpy(sum, vectors, (last - first) * block->count * block->width * sizeof *sum);
         return;
     }
     for (size_t b = first; b < last; b++, sum += block->count * block->width)
         for (size_t i = 0; i < partial->count; i++, vectors += block->width) {
             ph_real *target = sum + partial->pieces[i] * block->width;
-            summing->call->backend->kernels->add(block->width, target, vectors, target);
+            if (partial->is_added[i])
+                summing->call->backend->kernels->add(block->width, target, vectors, target);
+            else
+                memcpy(target, vectors, block->width * sizeof *target);
         }
 }
 

@@ -26,17 +26,19 @@ struct ph__host_partial {
     uint32_t block; /* index among the host's blocks */
     uint32_t count;
     const uint32_t *pieces; /* (count) indices into the block's pieces, in the order of the owner's lookup */
+    const bool *is_added;   /* (count) an earlier partial has the piece too: rows are cut */
+    bool sets_all;          /* it has all of the block's pieces, in their order, and is the first that has */
 };
 
-/* The host's blocks. The first partial of each has all of the block's pieces, in their order. The own_count
- * partials from own_first on are this rank's, each made by one local lookup. */
+/* The host's blocks: of the exchange's own ones, or the input of a tower's layers (tower/tower_pass.h). The
+ * own_count partials from own_first on are this rank's, each made by one local lookup. */
 struct ph__host_sums {
     const struct ph__vector_exchange *exchange;
     uint32_t channel; /* for vectors; the next channel is for gradients */
     const char *what, *what_gradient;
-    const struct ph__block *blocks; /* part of the exchange's own blocks */
+    const struct ph__block *blocks;
     size_t num_blocks;
-    const struct ph__host_partial *partials; /* by rank and then by block */
+    struct ph__host_partial *partials; /* by rank and then by block */
     size_t num_partials, own_first, own_count;
     ph_value in_flight; /* own lookups' vectors */
 };

@@ -71,12 +71,13 @@ static void insert_piece(struct ph__shard_group *group, size_t stream, size_t sl
     group->pieces[at] = piece;
 }
 
-/* Returns true when the host adds up the shard's vectors. Items are never summed: they go straight to the
- * rank that asks. */
+/* Returns true when the host adds up the shard's vectors, as it does all of a tower's. Items are never
+ * summed: they go straight to the rank that asks. */
 static bool is_of_host(const struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
     const struct ph__plan_table *table, const struct ph__table_shard *shard)
 {
-    return !lookup->exchange->is_of_items && ph__shard_is_summed_on_host(pass->sharding->plan, table, shard);
+    return lookup->tower != NULL || (!lookup->exchange->is_of_items &&
+                                        ph__shard_is_summed_on_host(pass->sharding->plan, table, shard));
 }
 
 /* Groups a rank's shards for the lookup, and finds its streams; groups_out (num_features). */
@@ -224,18 +225,27 @@ static uint32_t find_piece(const struct ph__block *block, uint32_t feature)
     return piece;
 }
 
+/* Adds a rank's part. is_set (num_features): the features whose vectors an earlier part has. */
 static ph_status add_part(struct ph__lookup_pass *pass, struct ph__host_sums *sums, size_t rank,
-    const struct ph__shard_group *group, struct ph__host_partial *part)
+    const struct ph__shard_group *group, bool *is_set)
 {
     uint32_t *pieces = ph__pass_take(pass, group->count, sizeof *pieces);
+    bool *is_added = ph__pass_take(pass, group->count, sizeof *is_added);
     PH_TRY(ph_builder_status(pass->builder));
+    struct ph__host_partial *part = &sums->partials[sums->num_partials++];
     *part = (struct ph__host_partial){.rank = (uint32_t)rank,
         .block = find_block(sums, group->key.width),
         .count = (uint32_t)group->count,
-        .pieces = pieces};
-    for (size_t i = 0; i < group->count; i++)
-        pieces[i] = find_piece(&sums->blocks[part->block], group->pieces[i].feature);
-    sums->num_partials++;
+        .pieces = pieces,
+        .is_added = is_added};
+    part->sets_all = part->count == sums->blocks[part->block].count;
+    for (uint32_t i = 0; i < part->count; i++) {
+        const uint32_t feature = group->pieces[i].feature;
+        pieces[i] = find_piece(&sums->blocks[part->block], feature);
+        is_added[i] = is_set[feature];
+        is_set[feature] = true;
+        part->sets_all = part->sets_all && !is_added[i] && pieces[i] == i;
+    }
     sums->own_count += rank == pass->sharding->rank;
     return PH_OK;
 }
@@ -246,8 +256,9 @@ static ph_status add_parts(
     const struct ph__sharding *sharding = pass->sharding;
     const size_t num_local = sharding->plan->topology.ranks_per_host;
     const size_t first_of_host = sharding->rank - sharding->rank % num_local;
-    struct ph__host_partial *parts = ph__pass_take(pass, num_local * sums->num_blocks, sizeof *parts);
     struct ph__shard_group *groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
+    bool *is_set = ph__pass_take(pass, lookup->num_features, sizeof *is_set);
+    sums->partials = ph__pass_take(pass, num_local * lookup->num_features, sizeof *sums->partials);
     PH_TRY(ph_builder_status(pass->builder));
     for (size_t rank = first_of_host; rank < first_of_host + num_local; rank++) {
         size_t num_groups;
@@ -256,28 +267,29 @@ static ph_status add_parts(
             sums->own_first = sums->num_partials;
         for (size_t g = 0; g < num_groups; g++)
             if (groups[g].is_of_host)
-                PH_TRY(add_part(pass, sums, rank, &groups[g], &parts[sums->num_partials]));
+                PH_TRY(add_part(pass, sums, rank, &groups[g], is_set));
     }
-    sums->partials = parts;
     return PH_OK;
 }
 
 /* Returns the symbol of the peers' samples, a run-time dimension shared by all exchanges. */
 static uint32_t peer_symbol(struct ph__lookup_pass *pass)
 {
+    const struct ph__topology *topology = &pass->sharding->plan->topology;
     if (pass->peer_symbol == 0)
-        pass->peer_symbol =
-            ph__builder_symbol(pass->builder, "peer_samples", PH_SYMBOL_GLOBAL_BATCH, 1, SIZE_MAX);
+        pass->peer_symbol = ph__builder_symbol(pass->builder, "peer_samples", PH_SYMBOL_GLOBAL_BATCH,
+            topology->world_size / topology->ranks_per_host, SIZE_MAX);
+    if (pass->peer_symbol != 0)
+        pass->builder->graph.symbols[pass->peer_symbol].divisor = topology->world_size;
     return pass->peer_symbol;
 }
 
-/* Plans the sums of this rank's host, once the exchange's blocks are known. */
-static ph_status plan_host_sums(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup)
+/* Plans the sums of this rank's host that give these blocks. */
+static ph_status plan_sums(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup,
+    const struct ph__block *blocks, size_t num_blocks)
 {
     struct ph__vector_exchange *exchange = lookup->exchange;
     struct ph__arena *arena = &pass->sharding->arena;
-    if (exchange->own_count == lookup->num_groups)
-        return PH_OK;
     struct ph__host_sums *sums = ph__pass_take(pass, 1, sizeof *sums);
     exchange->peer_samples = ph__dim_of(1, peer_symbol(pass));
     PH_TRY(ph_builder_status(pass->builder));
@@ -285,10 +297,90 @@ static ph_status plan_host_sums(struct ph__lookup_pass *pass, struct ph__spread_
         .channel = exchange->channel + 2,
         .what = ph__arena_printf(arena, "sums on hosts of %s", exchange->what),
         .what_gradient = ph__arena_printf(arena, "%s on hosts", exchange->what_gradient),
-        .blocks = exchange->blocks + exchange->own_first + lookup->num_groups,
-        .num_blocks = exchange->own_count - lookup->num_groups};
+        .blocks = blocks,
+        .num_blocks = num_blocks};
     exchange->sums = sums;
     return add_parts(pass, lookup, sums);
+}
+
+static ph_status plan_host_sums(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup)
+{
+    const struct ph__vector_exchange *exchange = lookup->exchange;
+    const size_t num_blocks = exchange->own_count - lookup->num_groups;
+    return num_blocks == 0 ? PH_OK
+                           : plan_sums(pass, lookup,
+                                 exchange->blocks + exchange->own_first + lookup->num_groups, num_blocks);
+}
+
+/* ---- towers ---- */
+
+/* Returns a block of `count` vectors, all columns of count features in order. */
+static ph_status tower_block(
+    struct ph__lookup_pass *pass, size_t rank, size_t count, size_t width, struct ph__block *block_out)
+{
+    struct ph__piece *pieces = ph__pass_take(pass, count, sizeof *pieces);
+    PH_TRY(ph_builder_status(pass->builder));
+    for (size_t i = 0; i < count; i++)
+        pieces[i].feature = (uint32_t)i;
+    *block_out = (struct ph__block){.rank = (uint32_t)rank,
+        .count = (uint32_t)count,
+        .width = (uint32_t)width,
+        .is_of_host = true,
+        .pieces = pieces};
+    return PH_OK;
+}
+
+/* Finds the streams of all ranks of the tower's host, and keeps this rank's groups. */
+static ph_status group_tower(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup)
+{
+    const size_t num_local = pass->sharding->plan->topology.ranks_per_host;
+    const size_t first = lookup->tower->host * num_local;
+    struct ph__shard_group *groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
+    lookup->host_groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
+    PH_TRY(ph_builder_status(pass->builder));
+    for (size_t rank = first; rank < first + num_local; rank++) {
+        size_t num_groups;
+        PH_TRY(group_shards(pass, lookup, rank, groups, &num_groups));
+        for (size_t g = 0; g < num_groups; g++)
+            if (groups[g].key.is_cut && is_mean(lookup))
+                return ph_fail(PH_ERROR_CONFIG,
+                    "tower '%s': model.pooling 'mean' needs tables with whole rows: plan '%s' as table_wise",
+                    lookup->tower->name, lookup->declaration->slices[groups[g].slices[0]].name);
+        if (rank == pass->sharding->rank)
+            keep_own_groups(lookup, groups, num_groups);
+    }
+    return PH_OK;
+}
+
+/* Plans the exchange of a tower's vectors among peers, and, on its host, the sums that its layers read. */
+static ph_status plan_tower(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup)
+{
+    struct ph__vector_exchange *exchange = lookup->exchange;
+    const size_t num_local = pass->sharding->plan->topology.ranks_per_host, dim = exchange->dim;
+    const size_t giver = lookup->tower->host * num_local + pass->sharding->rank % num_local;
+    const struct ph_type output = ph_value_type(pass->builder, lookup->tower->output);
+    struct ph__block *blocks = ph__pass_take(pass, 2, sizeof *blocks);
+    PH_TRY(ph_builder_status(pass->builder));
+    if (output.num_dims != 3)
+        return ph_fail(PH_ERROR_CONFIG, "tower '%s' gives no vectors: (B,vectors,D)", lookup->tower->name);
+    exchange->num_features = output.dims[1].extent;
+    exchange->dim = output.dims[2].extent;
+    exchange->num_blocks = 1;
+    exchange->own_count = giver == pass->sharding->rank;
+    exchange->blocks = blocks;
+    PH_TRY(tower_block(pass, giver, exchange->num_features, exchange->dim, &blocks[0]));
+    PH_TRY(group_tower(pass, lookup));
+    if (exchange->own_count == 0)
+        return PH_OK;
+    PH_TRY(tower_block(pass, giver, lookup->num_features, dim, &blocks[1]));
+    return plan_sums(pass, lookup, &blocks[1], 1);
+}
+
+static ph_status plan_flat(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup, bool *is_filled)
+{
+    PH_TRY(add_all_blocks(pass, lookup, is_filled));
+    PH_TRY(plan_host_sums(pass, lookup));
+    return list_replicas(pass, lookup);
 }
 
 ph_status ph__plan_vector_exchange(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup)
@@ -316,12 +408,8 @@ ph_status ph__plan_vector_exchange(struct ph__lookup_pass *pass, struct ph__spre
             .is_of_items = lookup->node.op == &ph__op_embedding_rows,
             .items = ph_value_type(pass->builder, lookup->ids).dims[1]};
         sharding->exchanges[sharding->num_exchanges++] = lookup->exchange;
-        status = add_all_blocks(pass, lookup, is_filled);
+        status = lookup->tower != NULL ? plan_tower(pass, lookup) : plan_flat(pass, lookup, is_filled);
     }
-    if (status == PH_OK)
-        status = plan_host_sums(pass, lookup);
-    if (status == PH_OK)
-        status = list_replicas(pass, lookup);
     if (status == PH_OK && lookup->node.inputs[PH_EMBEDDING_WEIGHTS] != 0)
         sharding->has_weights = true;
     free(is_filled);

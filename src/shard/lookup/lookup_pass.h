@@ -36,6 +36,7 @@ struct ph__spread_lookup {
     size_t *slices;                      /* (num_features) indices among the declaration's slices */
     const struct ph__plan_table **plans; /* (num_features) */
     struct ph__vector_exchange *exchange;
+    struct ph__tower *tower; /* whose layers read it on one host; NULL: none */
     /* This rank's groups, one for each block that it gives by itself, and its groups of the host, one for
      * each of its parts of the host's blocks. */
     struct ph__shard_group *groups, *host_groups;

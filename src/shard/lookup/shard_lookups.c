@@ -35,6 +35,9 @@ static ph_status describe(
         .table = node->inputs[PH_EMBEDDING_TABLE],
         .features = ph__feature_list(builder, slots->inputs[0]),
         .num_features = ph_value_type(builder, slots->inputs[0]).dims[0].extent};
+    for (size_t i = 0; i < pass->sharding->num_towers; i++)
+        if (pass->sharding->towers[i].lookup == lookup->output)
+            lookup->tower = &pass->sharding->towers[i];
     lookup->declaration = ph__builder_copy(
         builder, ph__builder_declaration(builder, lookup->table), sizeof *lookup->declaration);
     lookup->slices = ph__pass_take(pass, lookup->num_features, sizeof *lookup->slices);
@@ -286,9 +289,28 @@ static void exchange_vectors(struct ph__lookup_pass *pass, const struct ph__spre
     node->attributes_size = sizeof attributes;
 }
 
+/* Adds this rank's lookups for a tower, and sends them inside its host. */
+static ph_status start_tower(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup)
+{
+    struct ph__tower *tower = lookup->tower;
+    const size_t begin = pass->builder->graph.num_nodes;
+    tower->exchange = lookup->exchange;
+    if (lookup->exchange->sums == NULL)
+        return ph_builder_status(pass->builder);
+    tower->num_wait_inputs = PH_HOST_OUTPUTS + lookup->exchange->sums->own_count;
+    tower->wait_inputs = ph__pass_take(pass, tower->num_wait_inputs, sizeof *tower->wait_inputs);
+    if (tower->wait_inputs != NULL)
+        emit_host_start(pass, lookup, tower->wait_inputs);
+    if (ph_builder_status(pass->builder) == PH_OK)
+        bring_forward(pass, begin);
+    return ph_builder_status(pass->builder);
+}
+
 static ph_status rewrite(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup)
 {
     const struct ph__vector_exchange *exchange = lookup->exchange;
+    if (lookup->tower != NULL)
+        return start_tower(pass, lookup);
     if (exchange->own_count + PH_EXCHANGE_LOOKUPS > PH_MAX_OPERANDS)
         return ph_fail(PH_ERROR_CONFIG,
             "table '%s': one rank holds shards of %zu different widths, which is too many",
@@ -312,13 +334,14 @@ static ph_status shard_lookups(struct ph__lookup_pass *pass)
     return PH_OK;
 }
 
-void ph__shard_lookups(struct ph__sharding *sharding, struct ph_builder *builder)
+size_t ph__shard_lookups(struct ph__sharding *sharding, struct ph_builder *builder)
 {
     struct ph__lookup_pass pass = {.sharding = sharding, .builder = builder, .arena = &builder->graph.arena};
     if (ph_builder_status(builder) != PH_OK)
-        return;
+        return 0;
     const ph_status status = shard_lookups(&pass);
     if (status != PH_OK)
         ph_builder_fail(builder, status, "%s", ph_error_text());
     free(pass.lookups);
+    return pass.front;
 }

@@ -7,6 +7,7 @@
 #include "op/update/op_update.h"
 #include "plan/plan_units.h"
 #include "serve/scorer.h"
+#include "shard/tower/tower_cone.h"
 #include "store/declaration.h"
 #include "tensor/row_format.h"
 #include "train/config/training_program.h"
@@ -194,6 +195,55 @@ static ph_status list_dense(const struct ph__graph *graph, struct ph__table_list
     return PH_OK;
 }
 
+/* ---- towers ---- */
+
+/* Sums up the numbers of the parameters that the layers of a tower read. */
+static size_t layer_numbers(const struct ph__graph *graph, const struct ph__tower_cone *cone)
+{
+    size_t count = 0;
+    for (size_t d = 0; d < graph->num_declarations; d++) {
+        bool is_read = false;
+        for (size_t i = 0; i <= cone->last && !graph->declarations[d].is_table; i++)
+            for (uint32_t k = 0; cone->is_inside[i] && k < graph->nodes[i].num_inputs; k++) {
+                const struct ph__value_info *input = &graph->values[graph->nodes[i].inputs[k]];
+                is_read |= input->storage == PH_STORAGE_PARAMETER && input->source == d;
+            }
+        count += is_read ? ph_shape_elements(&graph->declarations[d].shape) : 0;
+    }
+    return count;
+}
+
+static ph_status add_tower(const struct counting *counting, const struct ph__named_value *named,
+    const char *name, struct ph__table_list *list)
+{
+    const struct ph__graph *graph = counting->graph;
+    const struct ph_type *type = &graph->values[named->value].type;
+    struct ph__tower_facts *tower = ph__arena_alloc(&list->arena, sizeof *tower);
+    struct ph__tower_cone cone;
+    if (tower == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__tower_cone_find(graph, named, &list->arena, &cone));
+    *tower = (struct ph__tower_facts){.name = ph__arena_strdup(&list->arena, name),
+        .num_vectors = type->dims[1].extent,
+        .dim = type->dims[2].extent,
+        .num_numbers = layer_numbers(graph, &cone)};
+    const uint32_t table = graph->values[graph->nodes[cone.lookup].inputs[PH_EMBEDDING_TABLE]].source;
+    for (size_t i = 0; i < graph->declarations[table].num_slices; i++)
+        list->tables[counting->first_tables[table] + i].tower = tower;
+    return tower->name != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+static ph_status list_towers(const struct counting *counting, struct ph__table_list *list)
+{
+    const struct ph__graph *graph = counting->graph;
+    for (size_t i = 0; i < graph->num_named; i++) {
+        const char *name = ph__tower_name(graph->named[i].name);
+        if (name != NULL && graph->values[graph->named[i].value].type.num_dims == 3)
+            PH_TRY(add_tower(counting, &graph->named[i], name, list));
+    }
+    return PH_OK;
+}
+
 /* ---- all ---- */
 
 ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_format row_format,
@@ -222,6 +272,7 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
     const struct counting counting = {graph, batch, list->tables, first_tables, first_rows, reads};
     count_updates(&counting);
     PH_TRY(list_dense(graph, list));
+    PH_TRY(list_towers(&counting, list));
     return list_reads(&counting, list);
 }
 

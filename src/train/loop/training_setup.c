@@ -114,6 +114,9 @@ static uint64_t count_parameters(const struct ph__trainer *trainer)
         count += ph__unit_numbers(&plan->units.units[u]);
     for (size_t i = 0; i < plan->num_tables; i++)
         count += plan->tables[i].num_rows * plan->tables[i].dim;
+    for (size_t i = 0; i < plan->num_towers; i++)
+        if (trainer->ranks.rank / plan->topology.ranks_per_host != plan->towers[i].host)
+            count += plan->towers[i].of.num_numbers;
     return count;
 }
 

@@ -166,6 +166,12 @@ static ph_status add_table(struct lines *lines, const struct ph__plan_table *tab
     return add_lines(lines, "\n");
 }
 
+static ph_status add_tower(struct lines *lines, const struct ph__plan_tower *tower)
+{
+    PH_TRY(ph__writer_printf(lines->writer, "the host of tower '%s'=%u", tower->of.name, tower->host));
+    return add_lines(lines, "\n");
+}
+
 /* ---- runs, jobs and plans ---- */
 
 /* Adds the instruction set. Sums over all of a gradient, as for clipping, round as the kernels add: with
@@ -245,5 +251,7 @@ ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph__plan *plan)
         status = add_table(&lines, &plan->tables[i]);
     for (size_t i = 0; i < plan->units.num_units && status == PH_OK; i++)
         status = add_unit(&lines, &plan->units, &plan->units.units[i]);
+    for (size_t i = 0; i < plan->num_towers && status == PH_OK; i++)
+        status = add_tower(&lines, &plan->towers[i]);
     return end(&lines, comm, status);
 }

@@ -6,6 +6,7 @@
 
 #include "base/memory/memory.h"
 #include "comm/collective/comm.h"
+#include "shard/tower/tower_cone.h"
 #include "plan/plan_units.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
@@ -27,15 +28,31 @@ static bool is_sharded(const struct ph__plan *plan, const char *tensor)
     return table != NULL && table->kind != PH_SHARD_DATA_PARALLEL;
 }
 
-/* Returns true for a tensor that this rank writes: shards of tables, shards of dense parameters in the first
- * group that has them, and on the first rank all others. */
+/* Returns the tower whose layers have the tensor, "tower.user.all.weight" or a slot of it; NULL: none that
+ * has a host. */
+static const struct ph__plan_tower *tower_of(const struct ph__plan *plan, const char *tensor)
+{
+    const char *name = ph__tower_name(table_of(tensor));
+    for (size_t i = 0; name != NULL && i < plan->num_towers; i++) {
+        const size_t length = strlen(plan->towers[i].of.name);
+        if (strncmp(name, plan->towers[i].of.name, length) == 0 && name[length] == '.')
+            return &plan->towers[i];
+    }
+    return NULL;
+}
+
+/* Returns true for tensors that this rank writes: its shards, those of dense parameters in the first group
+ * that has them, and those that it is the first of all ranks to have, of parameters on every rank or on the
+ * ranks of a tower's host. */
 static bool is_own(const struct ph__ranks *ranks, const char *tensor)
 {
     const struct ph__plan_units *units = &ranks->plan->units;
     const struct ph__plan_unit *unit;
     if (ph__plan_units_find(units, table_of(tensor), &unit) != NULL)
         return ranks->rank < units->settings.group_size;
-    return ph__ranks_is_first(ranks) || is_sharded(ranks->plan, tensor);
+    const struct ph__plan_tower *tower = tower_of(ranks->plan, tensor);
+    const size_t first = tower != NULL ? tower->host * ranks->plan->topology.ranks_per_host : 0;
+    return ranks->rank == first || is_sharded(ranks->plan, tensor);
 }
 
 static void keep_own(const struct ph__ranks *ranks, struct ph__tensor_list *list)

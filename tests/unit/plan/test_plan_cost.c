@@ -33,10 +33,10 @@ static void a_whole_table_costs_what_the_formula_says(void **state)
 {
     (void)state;
     const struct ph__topology topology = {2, 1};
-    const struct ph__table_facts facts = {"t", 1000000, 16, 2, 5, 64, 68, 4, 0, NULL, false};
+    const struct ph__table_facts facts = {"t", 1000000, 16, 2, 5, 64, 68, 4, 0, NULL, false, NULL};
     const struct ph__plan_step step = {100, false, {4, 0}, {2, 0}};
     static const uint32_t rank[] = {1};
-    const struct ph__plan_choice choice = {PH_SHARD_TABLE_WISE, rank, 1};
+    const struct ph__plan_choice choice = {PH_SHARD_TABLE_WISE, rank, 1, NULL};
     struct ph__plan plan;
     struct ph__plan_load loads[2];
     assert_ok(ph__plan_build(&topology, &facts, 1, &choice, &plan));

@@ -42,7 +42,7 @@ static double best_of_whole_tables(struct drawing *drawing, const struct ph__pla
         size_t digits = way;
         for (size_t i = 0; i < drawing->num_tables; i++, digits /= world_size) {
             drawing->places[i][0] = (uint32_t)(digits % world_size);
-            drawing->choices[i] = (struct ph__plan_choice){PH_SHARD_TABLE_WISE, drawing->places[i], 1};
+            drawing->choices[i] = (struct ph__plan_choice){PH_SHARD_TABLE_WISE, drawing->places[i], 1, NULL};
         }
         assert_ok(ph__plan_build(
             &drawing->topology, drawing->tables, drawing->num_tables, drawing->choices, &plan));
@@ -117,7 +117,7 @@ static void a_plan_is_found_wherever_rows_over_all_ranks_fit(void **state)
             everywhere[i] = i;
         for (size_t i = 0; i < drawing.num_tables; i++)
             drawing.choices[i] =
-                (struct ph__plan_choice){PH_SHARD_ROW_WISE, everywhere, drawing.topology.world_size};
+                (struct ph__plan_choice){PH_SHARD_ROW_WISE, everywhere, drawing.topology.world_size, NULL};
         assert_ok(
             ph__plan_build(&drawing.topology, drawing.tables, drawing.num_tables, drawing.choices, &rows));
         machine.rank_bytes = judge_plan(&drawing, &machine, &rows).fullest; /* not a byte more */
@@ -133,7 +133,8 @@ static void a_plan_is_found_wherever_rows_over_all_ranks_fit(void **state)
 
 static struct ph__table_facts table_of(const char *name, uint64_t num_rows, size_t dim, double ids_per_sample)
 {
-    return (struct ph__table_facts){name, num_rows, dim, 1, ids_per_sample, 4 * dim, 4, 4, 0, NULL, false};
+    return (struct ph__table_facts){
+        name, num_rows, dim, 1, ids_per_sample, 4 * dim, 4, 4, 0, NULL, false, NULL};
 }
 
 static void plan_for(const struct ph__plan_machine *machine, struct ph__topology topology,

@@ -80,7 +80,7 @@ static void every_number_of_every_table_is_held_once(void **state)
 /* ---- one of each kind, by hand ---- */
 
 static const struct ph__topology four_ranks = {4, 2};
-static const struct ph__table_facts ten_by_ten = {"t", 10, 10, 1, 1, 40, 4, 4, 0, NULL, false};
+static const struct ph__table_facts ten_by_ten = {"t", 10, 10, 1, 1, 40, 4, 4, 0, NULL, false, NULL};
 
 static void expect_shards(const struct ph__topology *topology, const struct ph__table_facts *table,
     struct ph__plan_choice choice, const struct ph__table_shard *wanted, size_t num_wanted)
@@ -102,33 +102,35 @@ static void each_kind_cuts_as_the_header_says(void **state)
     const struct ph__table_facts *table = &ten_by_ten;
     static const uint32_t ranks[] = {3, 1, 0}, two[] = {2, 0}, one[] = {1}, hosts[] = {1, 0};
     const struct ph__table_shard whole[] = {{0, 1, 0, 10, 0, 10}};
-    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_TABLE_WISE, one, 1}, whole, 1);
+    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_TABLE_WISE, one, 1, NULL}, whole, 1);
     const struct ph__table_shard rows[] = {{0, 3, 0, 4, 0, 10}, {0, 1, 4, 3, 0, 10}, {0, 0, 7, 3, 0, 10}};
-    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_ROW_WISE, ranks, 3}, rows, 3);
+    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_ROW_WISE, ranks, 3, NULL}, rows, 3);
     const struct ph__table_shard columns[] = {{0, 2, 0, 10, 0, 8}, {0, 0, 0, 10, 8, 2}};
-    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_COLUMN_WISE, two, 2}, columns, 2);
+    expect_shards(
+        &four_ranks, table, (struct ph__plan_choice){PH_SHARD_COLUMN_WISE, two, 2, NULL}, columns, 2);
     const struct ph__table_shard host_rows[] = {{0, 2, 0, 5, 0, 10}, {0, 3, 5, 5, 0, 10}};
     expect_shards(
-        &four_ranks, table, (struct ph__plan_choice){PH_SHARD_TABLE_ROW_WISE, one, 1}, host_rows, 2);
+        &four_ranks, table, (struct ph__plan_choice){PH_SHARD_TABLE_ROW_WISE, one, 1, NULL}, host_rows, 2);
     const struct ph__table_shard host_columns[] = {{0, 2, 0, 10, 0, 8}, {0, 3, 0, 10, 8, 2}};
-    expect_shards(
-        &four_ranks, table, (struct ph__plan_choice){PH_SHARD_TABLE_COLUMN_WISE, one, 1}, host_columns, 2);
+    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_TABLE_COLUMN_WISE, one, 1, NULL},
+        host_columns, 2);
     const struct ph__table_shard grid[] = {
         {0, 2, 0, 5, 0, 8}, {0, 3, 5, 5, 0, 8}, {0, 0, 0, 5, 8, 2}, {0, 1, 5, 5, 8, 2}};
-    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_GRID, hosts, 2}, grid, 4);
-    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_DATA_PARALLEL, NULL, 0}, NULL, 0);
+    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_GRID, hosts, 2, NULL}, grid, 4);
+    expect_shards(
+        &four_ranks, table, (struct ph__plan_choice){PH_SHARD_DATA_PARALLEL, NULL, 0, NULL}, NULL, 0);
 }
 
 static void ranks_behind_the_last_row_have_no_shard(void **state)
 {
     (void)state;
-    const struct ph__table_facts table = {"t", 2, 3, 1, 1, 12, 0, 0, 0, NULL, false};
+    const struct ph__table_facts table = {"t", 2, 3, 1, 1, 12, 0, 0, 0, NULL, false, NULL};
     static const uint32_t ranks[] = {0, 1, 2, 3}, host[] = {0};
     const struct ph__table_shard rows[] = {{0, 0, 0, 1, 0, 3}, {0, 1, 1, 1, 0, 3}};
-    expect_shards(&four_ranks, &table, (struct ph__plan_choice){PH_SHARD_ROW_WISE, ranks, 4}, rows, 2);
+    expect_shards(&four_ranks, &table, (struct ph__plan_choice){PH_SHARD_ROW_WISE, ranks, 4, NULL}, rows, 2);
     const struct ph__table_shard columns[] = {{0, 0, 0, 2, 0, 3}};
     expect_shards(
-        &four_ranks, &table, (struct ph__plan_choice){PH_SHARD_TABLE_COLUMN_WISE, host, 1}, columns, 1);
+        &four_ranks, &table, (struct ph__plan_choice){PH_SHARD_TABLE_COLUMN_WISE, host, 1, NULL}, columns, 1);
 }
 
 static void bytes_count_a_number_a_row_once_for_each_column_shard(void **state)
@@ -138,7 +140,7 @@ static void bytes_count_a_number_a_row_once_for_each_column_shard(void **state)
     assert_int_equal(ph__table_shard_bytes(&ten_by_ten, 10, 8), 10 * (32 + 4));
     static const uint32_t two[] = {2, 0};
     struct ph__plan plan;
-    const struct ph__plan_choice choice = {PH_SHARD_COLUMN_WISE, two, 2};
+    const struct ph__plan_choice choice = {PH_SHARD_COLUMN_WISE, two, 2, NULL};
     assert_ok(ph__plan_build(&four_ranks, &ten_by_ten, 1, &choice, &plan));
     assert_int_equal(plan.tables[0].bytes, 400 + 2 * 40);
     ph__plan_fini(&plan);
@@ -148,17 +150,17 @@ static void choices_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
     static const uint32_t twice[] = {1, 2, 1}, far[] = {4}, three[] = {0, 1, 2};
-    assert_fails(
-        ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph__plan_choice){PH_SHARD_ROW_WISE, twice, 3}),
+    assert_fails(ph__choice_check(
+                     &four_ranks, &ten_by_ten, &(struct ph__plan_choice){PH_SHARD_ROW_WISE, twice, 3, NULL}),
         PH_ERROR_CONFIG, "rank 1 is named twice");
-    assert_fails(
-        ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph__plan_choice){PH_SHARD_TABLE_WISE, far, 1}),
+    assert_fails(ph__choice_check(
+                     &four_ranks, &ten_by_ten, &(struct ph__plan_choice){PH_SHARD_TABLE_WISE, far, 1, NULL}),
         PH_ERROR_CONFIG, "rank 4 does not exist: the last is 3");
     assert_fails(ph__choice_check(&four_ranks, &ten_by_ten,
-                     &(struct ph__plan_choice){PH_SHARD_TABLE_ROW_WISE, three + 2, 1}),
+                     &(struct ph__plan_choice){PH_SHARD_TABLE_ROW_WISE, three + 2, 1, NULL}),
         PH_ERROR_CONFIG, "host 2 does not exist: the last is 1");
-    assert_fails(
-        ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph__plan_choice){PH_SHARD_COLUMN_WISE, three, 3}),
+    assert_fails(ph__choice_check(&four_ranks, &ten_by_ten,
+                     &(struct ph__plan_choice){PH_SHARD_COLUMN_WISE, three, 3, NULL}),
         PH_ERROR_CONFIG, "3 ranks are too many for the 10 columns of 't': at most one for every 4 columns");
 }
 
@@ -166,7 +168,7 @@ static void choices_that_do_not_fit_are_refused(void **state)
 
 static struct ph__table_facts table_of(const char *name, uint64_t num_rows, size_t dim)
 {
-    return (struct ph__table_facts){name, num_rows, dim, 1, 1, 4 * dim, 0, 0, 0, NULL, false};
+    return (struct ph__table_facts){name, num_rows, dim, 1, 1, 4 * dim, 0, 0, 0, NULL, false, NULL};
 }
 
 static void expect_places(const struct ph__plan_choice *choice, const uint32_t *wanted, size_t num_wanted)
@@ -183,7 +185,7 @@ static void whole_tables_go_where_the_fewest_bytes_are_the_largest_first(void **
     const struct ph__table_facts tables[] = {
         table_of("a", 10, 4), table_of("b", 50, 4), table_of("c", 40, 4), table_of("d", 30, 4)};
     static const uint32_t named[] = {0};
-    struct ph__plan_choice choices[4] = {{PH_SHARD_TABLE_WISE, named, 1}};
+    struct ph__plan_choice choices[4] = {{PH_SHARD_TABLE_WISE, named, 1, NULL}};
     struct ph__arena arena = {0};
     assert_ok(ph__plan_places(&topology, tables, 4, choices, &arena));
     expect_places(&choices[0], (uint32_t[]){0}, 1);
@@ -200,8 +202,8 @@ static void columns_go_over_as_many_ranks_as_they_are_enough_for(void **state)
     const struct ph__table_facts tables[] = {table_of("full", 100, 4), table_of("narrow", 10, 8),
         table_of("wide", 10, 64), table_of("grid", 10, 4)};
     static const uint32_t named[] = {1};
-    struct ph__plan_choice choices[4] = {{PH_SHARD_TABLE_WISE, named, 1}, {.kind = PH_SHARD_COLUMN_WISE},
-        {.kind = PH_SHARD_COLUMN_WISE}, {.kind = PH_SHARD_GRID}};
+    struct ph__plan_choice choices[4] = {{PH_SHARD_TABLE_WISE, named, 1, NULL},
+        {.kind = PH_SHARD_COLUMN_WISE}, {.kind = PH_SHARD_COLUMN_WISE}, {.kind = PH_SHARD_GRID}};
     struct ph__arena arena = {0};
     assert_ok(ph__plan_places(&topology, tables, 4, choices, &arena));
     expect_places(&choices[1], (uint32_t[]){0, 2}, 2);

@@ -44,6 +44,11 @@ struct training {
     const struct ph_table_slice *slices;
     void (*add)(struct ph_builder *builder, const struct training *training, ph_value table,
         ph_value *vectors_out, ph_value *logits_out);
+    /* In the place of both: a model with towers. */
+    void (*add_towers)(struct ph_builder *builder, const struct training *training, ph_value *vectors_out,
+        ph_value *logits_out);
+    const struct ph__tower_facts *towers; /* (NUM_FEATURES) each feature's; NULL: there are none */
+    bool sums_towers_over_world;          /* which is wrong: the learnt model must differ */
 };
 
 static inline const struct ph_table_slice *slices_of(const struct training *training)
@@ -115,7 +120,7 @@ static inline struct ph_optimizer optimizer_of(const struct training *training)
 static inline void add_learning(struct ph_builder *builder, const struct training *training,
     const struct ph_distribution *distribution, ph_value loss)
 {
-    ph_value parameters[16], gradients[16];
+    ph_value parameters[64], gradients[64];
     const ph_value *more = NULL;
     size_t num_more = 0;
     if (distribution != NULL)
@@ -192,7 +197,9 @@ static inline ph_status build(const struct training *training, const struct ph_d
     struct ph_builder *builder;
     PH_TRY(ph_builder_create(PH_TRAINING, &builder));
     ph_value vectors, logits;
-    if (training->add != NULL)
+    if (training->add_towers != NULL)
+        training->add_towers(builder, training, &vectors, &logits);
+    else if (training->add != NULL)
         add_other(builder, training, &vectors, &logits);
     else
         add_machine(builder, training, &vectors, &logits);
@@ -308,7 +315,8 @@ static inline ph_status read_plan(
             facts[count++] = (struct ph__table_facts){.name = names[known],
                 .num_rows = slice->num_rows,
                 .dim = DIM,
-                .weight_bytes = DIM * sizeof(ph_real)};
+                .weight_bytes = DIM * sizeof(ph_real),
+                .tower = comparison->training->towers != NULL ? &comparison->training->towers[i] : NULL};
         facts[known].num_features++;
         facts[known].ids_per_sample += 2;
     }
@@ -344,7 +352,8 @@ static inline ph_status compare_tensor(
     const struct comparison *comparison, const struct ph_tensor *part, const struct ph_tensor *whole)
 {
     const bool is_per_row = part->shape.num_dims == 1;
-    const size_t columns = is_per_row ? 1 : part->shape.dims[1], whole_columns = is_per_row ? 1 : DIM;
+    const size_t columns = is_per_row ? 1 : part->shape.dims[1];
+    const size_t whole_columns = is_per_row ? 1 : whole->shape.dims[1];
     const size_t first_column = is_per_row ? 0 : part->first_column;
     for (size_t i = 0; i < ph_shape_elements(&part->shape); i++) {
         const size_t row = part->first_row + i / columns, column = first_column + i % columns;
@@ -400,7 +409,8 @@ static inline ph_status train_and_compare(const struct comparison *comparison, s
         const size_t first = batch_sizes[step] * rank / world_size,
                      last = batch_sizes[step] * (rank + 1) / world_size;
         PH_TRY(take_step(learner, distribution, step, first, last));
-        PH_TRY(compare_vectors(comparison, learner, step, first, last));
+        if (!comparison->training->sums_towers_over_world)
+            PH_TRY(compare_vectors(comparison, learner, step, first, last));
     }
     for (size_t i = 0; i < world_size && comparison->sent_bytes != NULL; i++)
         comparison->sent_bytes[rank] += ph__comm_counters(comm).sent_bytes[i];
@@ -423,6 +433,8 @@ static inline ph_status run_rank(struct ph_comm *comm, void *context)
         .overlaps = true};
     PH_TRY(read_plan(comparison, comm, &plan));
     PH_TRY(ph__distribution_create(&options, &distribution));
+    if (comparison->training->sums_towers_over_world)
+        ((struct ph__sharding *)distribution->context)->tower_group = ph__comm_world(comm);
     const ph_status status = train_and_compare(comparison, comm, distribution, learner);
     learner_fini(learner);
     ph__distribution_destroy(distribution);

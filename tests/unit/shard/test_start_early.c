@@ -203,7 +203,7 @@ static void check(enum ph__shard_kind kind, const uint32_t *places, size_t num_p
     for (size_t i = 0; i < TABLES; i++) {
         facts[i] =
             (struct ph__table_facts){.name = names[i], .num_rows = ROWS, .dim = DIM, .num_features = 1};
-        choices[i] = (struct ph__plan_choice){kind, places, num_places};
+        choices[i] = (struct ph__plan_choice){kind, places, num_places, NULL};
     }
     assert_ok(ph__plan_build(&topology, facts, TABLES, choices, &plan));
     const struct thread_ranks ranks = {.world_size = WORLD, .options = {.ranks_per_host = WORLD}};
