@@ -309,7 +309,8 @@ ph_status ph__plan_print(
 
 /* ---- traffic of each link in a step, expected for ids uniform over the rows (plan_cost.h) ---- */
 
-/* Gradients of dense parameters, which all ranks sum up. */
+/* Gradients of dense parameters. num_numbers counts those of towers as well, which only the ranks of a host
+ * sum up; 0: ranks send no others to each other. */
 struct ph__plan_dense {
     size_t num_numbers, bucket_numbers;
     struct ph__plan_wire wire;

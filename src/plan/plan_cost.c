@@ -89,6 +89,7 @@ static ph_status expected_traffic(const struct ph__plan *plan, const struct ph__
 {
     for (size_t i = 0; i < plan->num_tables; i++)
         PH_TRY(visit_expected(plan, i, tables, step, visit, context));
+    ph__tower_traffic(plan, step, visit, context);
     ph__batch_traffic(plan, tables, visit, context);
     return PH_OK;
 }
@@ -219,8 +220,10 @@ static ph_status find_loads(const struct ph__plan *plan, const struct ph__plan_m
     double *seconds = ph__arena_alloc_array(arena, world_size, sizeof *seconds);
     if (usage == NULL || seconds == NULL)
         return PH_ERROR_MEMORY;
+    struct traffic_usage traffic = {plan->topology.ranks_per_host, usage};
     for (size_t i = 0; i < plan->num_tables; i++)
         PH_TRY(add_usage(plan, i, &tables[i], step, usage));
+    ph__tower_traffic(plan, step, use_link, &traffic);
     ph__usage_seconds(machine, &plan->topology, usage, seconds);
     for (size_t i = 0; i < world_size; i++)
         loads_out[i] = (struct ph__plan_load){.bytes = usage[i].held_bytes, .seconds = seconds[i]};
@@ -252,14 +255,6 @@ static void add_bytes(void *context, enum ph__traffic what, size_t from, size_t 
         adding->links->bytes[sender * adding->links->count + receiver] += bytes;
 }
 
-static size_t sharded_numbers(const struct ph__plan_units *units)
-{
-    size_t count = 0;
-    for (size_t u = 0; u < units->num_units; u++)
-        count += ph__unit_numbers(&units->units[u]);
-    return count;
-}
-
 ph_status ph__plan_links_find(const struct ph__plan *plan, const struct ph__plan_step *step,
     const struct ph__plan_dense *dense, const struct ph__table_facts *tables, size_t most,
     struct ph__arena *arena, struct ph__plan_links *links_out)
@@ -277,10 +272,7 @@ ph_status ph__plan_links_find(const struct ph__plan *plan, const struct ph__plan
     if (links_out->bytes == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(expected_traffic(plan, tables, step, add_bytes, &adding));
-    ph__units_traffic(topology, &plan->units, dense, add_bytes, &adding);
-    const size_t num_whole = dense->num_numbers - ph__min(dense->num_numbers, sharded_numbers(&plan->units));
-    for (size_t first = 0; first < num_whole; first += dense->bucket_numbers)
-        ph__dense_traffic(&(struct ph__plan_group){0, 1, topology->world_size}, &dense->wire,
-            ph__min(dense->bucket_numbers, num_whole - first), add_bytes, &adding);
+    ph__units_traffic(plan, dense, add_bytes, &adding);
+    ph__dense_traffic(plan, dense, add_bytes, &adding);
     return PH_OK;
 }

@@ -156,19 +156,20 @@ static void send_to_all(const struct table_messages *messages, const struct ph__
         send_vectors(messages, shard, shard->rank, rank, samples_of(messages, rank));
 }
 
-/* Sends from the owner to the ranks of its host and, for a column run's first shard, from these ranks to
- * their peers. */
+/* Sends from the owner to the ranks of its host and, for a column run's first shard unless a tower reads it,
+ * from these ranks to their peers. */
 static void send_over_host(const struct table_messages *messages, const struct ph__table_shard *shard)
 {
     const struct ph__topology *topology = &messages->plan->topology;
     const size_t num_local = topology->ranks_per_host;
     const size_t first_of_host = shard->rank / num_local * num_local;
+    const bool crosses_hosts = shard->first_row == 0 && messages->table->tower == NULL;
     for (size_t local = 0; local < num_local; local++) {
         const size_t summing = first_of_host + local;
         double num_samples = 0;
         for (size_t peer = local; peer < topology->world_size; peer += num_local) {
             num_samples += samples_of(messages, peer);
-            if (shard->first_row == 0)
+            if (crosses_hosts)
                 send_vectors(messages, shard, summing, peer, samples_of(messages, peer));
         }
         send_vectors(messages, shard, shard->rank, summing, num_samples);
@@ -181,7 +182,8 @@ static void send_read(const struct table_messages *messages, size_t read, size_t
     const struct ph__table_shard *of = &messages->shards[shard];
     if (facts->reads != NULL && facts->reads[read].is_of_items)
         send_items(messages, read, shard);
-    else if (ph__shard_is_summed_on_host(messages->plan, messages->table, of))
+    else if (messages->table->tower != NULL ||
+             ph__shard_is_summed_on_host(messages->plan, messages->table, of))
         send_over_host(messages, of);
     else
         send_to_all(messages, of);
@@ -265,6 +267,26 @@ void ph__shared_traffic(const struct ph__plan *plan, size_t table, const struct 
         table, step, counts, visit, context});
 }
 
+void ph__tower_traffic(
+    const struct ph__plan *plan, const struct ph__plan_step *step, ph__traffic_visit visit, void *context)
+{
+    const size_t num_local = plan->topology.ranks_per_host;
+    for (size_t t = 0; t < plan->num_towers; t++) {
+        const struct ph__plan_tower *tower = &plan->towers[t];
+        for (size_t rank = 0; rank < plan->topology.world_size; rank++) {
+            const size_t giver = tower->host * num_local + rank % num_local;
+            const double num_vectors = (double)tower->of.num_vectors *
+                                       (double)ph__plan_samples(&plan->topology, step->batch_size, rank);
+            if (giver == rank)
+                continue;
+            visit(context, PH_TRAFFIC_POOLED, giver, rank,
+                num_vectors * vector_bytes(&step->pooled_wire, tower->of.dim));
+            visit(context, PH_TRAFFIC_GRADIENTS, rank, giver,
+                num_vectors * vector_bytes(&step->gradient_wire, tower->of.dim));
+        }
+    }
+}
+
 void ph__batch_traffic(
     const struct ph__plan *plan, const struct ph__table_facts *tables, ph__traffic_visit visit, void *context)
 {
@@ -277,7 +299,8 @@ void ph__batch_traffic(
 
 /* ---- messages of dense parameters ---- */
 
-void ph__dense_traffic(const struct ph__plan_group *group, const struct ph__plan_wire *wire,
+/* Visits the sum of a bucket over the group. */
+static void sum_bucket(const struct ph__plan_group *group, const struct ph__plan_wire *wire,
     size_t num_numbers, ph__traffic_visit visit, void *context)
 {
     const bool has_rows = wire->vector_bytes > 0;
@@ -291,6 +314,39 @@ void ph__dense_traffic(const struct ph__plan_group *group, const struct ph__plan
                 visit(context, PH_TRAFFIC_DENSE, group->first + from * group->stride,
                     group->first + to * group->stride,
                     unit_bytes * (double)(2 * each + (from < more) + (to < more)));
+}
+
+void ph__sum_traffic(const struct ph__plan_group *group, const struct ph__plan_dense *dense,
+    size_t num_numbers, ph__traffic_visit visit, void *context)
+{
+    for (size_t begin = 0; begin < num_numbers; begin += dense->bucket_numbers)
+        sum_bucket(group, &dense->wire, ph__min(dense->bucket_numbers, num_numbers - begin), visit, context);
+}
+
+static size_t count_sharded(const struct ph__plan_units *units)
+{
+    size_t count = 0;
+    for (size_t u = 0; u < units->num_units; u++)
+        for (size_t k = 0; k < units->units[u].num_parameters; k++)
+            count += units->units[u].parameters[k].rows * units->units[u].parameters[k].columns;
+    return count;
+}
+
+void ph__dense_traffic(
+    const struct ph__plan *plan, const struct ph__plan_dense *dense, ph__traffic_visit visit, void *context)
+{
+    const struct ph__topology *topology = &plan->topology;
+    size_t num_numbers = dense->num_numbers - ph__min(dense->num_numbers, count_sharded(&plan->units));
+    for (size_t host = 0; host < topology->world_size / topology->ranks_per_host; host++) {
+        const struct ph__plan_group group = {host * topology->ranks_per_host, 1, topology->ranks_per_host};
+        size_t of_host = 0;
+        for (size_t t = 0; t < plan->num_towers; t++)
+            of_host += plan->towers[t].host == host ? plan->towers[t].of.num_numbers : 0;
+        num_numbers -= ph__min(num_numbers, of_host);
+        ph__sum_traffic(&group, dense, of_host, visit, context);
+    }
+    const struct ph__plan_group world = {0, 1, topology->world_size};
+    ph__sum_traffic(&world, dense, num_numbers, visit, context);
 }
 
 /* ---- a matrix of all messages ---- */
@@ -315,5 +371,6 @@ void ph__plan_traffic(const struct ph__plan *plan, const struct ph__table_facts 
         bytes_out[i] = 0;
     for (size_t i = 0; i < plan->num_tables; i++)
         ph__shared_traffic(plan, i, tables, step, &counts[i], add_message, &matrix);
+    ph__tower_traffic(plan, step, add_message, &matrix);
     ph__batch_traffic(plan, tables, add_message, &matrix);
 }

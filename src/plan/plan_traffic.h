@@ -18,6 +18,10 @@
  *               (h, j) -> (g, j), g other hosts   v(c) B_(g,j), once for all owners of the same columns
  *               for each read item by item of each shard, of any kind, since nothing is summed:
  *               owner -> r                        v(c) for each of r's ids that names a row of the shard
+ *               where a tower on host h reads the table, of any cut:
+ *               owner -> (h, j), j each place     v(c) sum over hosts g of B_(g,j)
+ *               and for each such tower of n vectors of D numbers:
+ *               (h, j) -> (g, j), g other hosts   n v(D) B_(g,j)
  *   gradients   the same messages the other way, in their own wire
  *   squares     where columns are cut and the optimizer has one number a row (its sum of squares):
  *               owner -> owners of the same rows  4 ceil(c / PH_SHARD_COLUMNS) for each row that the batch
@@ -26,7 +30,8 @@
  *                                                 table 4 + 4 D for each row that r's samples name
  *   dense       gradients of dense parameters, bucket by bucket of n numbers, on an int8 wire filled up to
  *               whole rows of PH_DENSE_COLUMNS:
- *               r -> q                            q's part of them, and then the sums of r's own part
+ *               r -> q                            q's part of them, and then the sums of r's own part;
+ *               those of towers on host h, in buckets of their own, among the ranks of h alone
  *               of sharded ones (plan.h), unit by unit, in each group:
  *               r -> q                            the gradients of q's shards
  *               hybrid: the shards' gradients, bucket by bucket, among the ranks that have the same shards
@@ -98,9 +103,16 @@ void ph__batch_traffic(const struct ph__plan *plan, const struct ph__table_facts
 struct ph__plan_group {
     size_t first, stride, size;
 };
-/* Visits the messages of a bucket of dense gradients, which a group sums. */
-void ph__dense_traffic(const struct ph__plan_group *group, const struct ph__plan_wire *wire,
+/* Visits the messages that sum so many dense gradients over a group, bucket by bucket. */
+void ph__sum_traffic(const struct ph__plan_group *group, const struct ph__plan_dense *dense,
     size_t num_numbers, ph__traffic_visit visit, void *context);
+/* Visits the messages of towers that have a host, which are sent once a batch for all of a tower's tables. */
+void ph__tower_traffic(
+    const struct ph__plan *plan, const struct ph__plan_step *step, ph__traffic_visit visit, void *context);
+/* Visits the messages of dense gradients that no unit has (plan_units.h): the towers' and, unless num_numbers
+ * is 0, all others. */
+void ph__dense_traffic(
+    const struct ph__plan *plan, const struct ph__plan_dense *dense, ph__traffic_visit visit, void *context);
 
 /* Fills bytes_out (PH_TRAFFIC_COUNT, world_size, world_size), [what][from][to], with the messages of all
  * tables; counts (num_tables). */

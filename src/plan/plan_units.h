@@ -60,8 +60,8 @@ uint64_t ph__dense_bytes_sum(const struct ph__dense_bytes *bytes);
 
 /* Visits the messages of all units in a step. Sums of shards over groups (hybrid) are cut as if a member's
  * numbers filled one bucket after the other; their parts may differ by a number where buckets end earlier. */
-void ph__units_traffic(const struct ph__topology *topology, const struct ph__plan_units *units,
-    const struct ph__plan_dense *dense, ph__traffic_visit visit, void *context);
+void ph__units_traffic(
+    const struct ph__plan *plan, const struct ph__plan_dense *dense, ph__traffic_visit visit, void *context);
 
 /* Chooses the mode of a plan whose tables are placed: the first of replicated, zero1, hybrid and full with
  * which every rank keeps to rank_bytes; full where none does, or replicated where an optimizer is not

@@ -210,17 +210,16 @@ static void visit_peers(
         size_t count = 0;
         for (size_t u = 0; u < units->num_units; u++)
             count += ph__unit_own_numbers(&units->units[u], member);
-        for (size_t first = 0; first < count; first += dense->bucket_numbers)
-            ph__dense_traffic(&group, &dense->wire, ph__min(dense->bucket_numbers, count - first),
-                traffic->visit, traffic->context);
+        ph__sum_traffic(&group, dense, count, traffic->visit, traffic->context);
     }
 }
 
-void ph__units_traffic(const struct ph__topology *topology, const struct ph__plan_units *units,
-    const struct ph__plan_dense *dense, ph__traffic_visit visit, void *context)
+void ph__units_traffic(
+    const struct ph__plan *plan, const struct ph__plan_dense *dense, ph__traffic_visit visit, void *context)
 {
+    const struct ph__plan_units *units = &plan->units;
     const struct ph__dense_settings *settings = &units->settings;
-    const struct traffic traffic = {topology, settings, visit, context};
+    const struct traffic traffic = {&plan->topology, settings, visit, context};
     const size_t last = last_unit(units);
     const double often = (double)dense->num_micro_batches;
     for (size_t u = 0; u < units->num_units; u++) {

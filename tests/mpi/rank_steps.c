@@ -174,11 +174,17 @@ static const char mixed[] = "tables:\n  embedding.user: {kind: table_row_wise}\n
                             "  embedding.tags: {kind: column_wise}\n  \"*.shop\": {kind: data_parallel}\n"
                             "default: {kind: row_wise}\n";
 
+static const char towers[] =
+    "tables:\n  embedding.user: {kind: table_row_wise}\n  embedding.item: {kind: table_row_wise}\n"
+    "default: {kind: table_wise}\ntowers: {x: 1, y: 0}\n";
+
 static ph_status share_plan(const struct steps *steps, const struct step_case *of, const char *path)
 {
     char text[256];
     snprintf(text, sizeof text, "default: {kind: %s}\ndense: {mode: %s, unit_bytes: 40000%s}\n", of->kind,
         mode_of(of), of->mode != NULL && strcmp(of->mode, "hybrid") == 0 ? ", group: 2" : "");
+    if (strcmp(of->kind, "towers") == 0)
+        return rank_job_share_plan(steps->comm, path, towers);
     return rank_job_share_plan(steps->comm, path, strcmp(of->kind, "mixed") == 0 ? mixed : text);
 }
 
@@ -219,7 +225,8 @@ static ph_status train_by_config(struct steps *steps, const struct step_case *of
 
 static ph_status run_case(struct steps *steps, const struct step_case *of)
 {
-    enum { NUM_SETS = 9, DIN_SETS = 2 };
+    enum { NUM_SETS = 9, OWN_SETS = 2 };
+    const bool is_din = strcmp(of->model, "din") == 0, is_dlrm = strcmp(of->model, "dlrm") == 0;
     char sets[NUM_SETS][4096], plan[4000];
     const char *texts[NUM_SETS];
     const char *wire = ph__wire_name(of->wire);
@@ -236,11 +243,12 @@ static ph_status run_case(struct steps *steps, const struct step_case *of)
     snprintf(sets[4], sizeof sets[4], "parallel.backward=%s", wire);
     snprintf(sets[5], sizeof sets[5], "parallel.dense=%s", wire);
     snprintf(sets[6], sizeof sets[6], "model.hidden_units=%s", of->mode != NULL ? "200,150,100" : "8");
-    snprintf(sets[7], sizeof sets[7], "model.din.targets=item");
-    snprintf(sets[8], sizeof sets[8], "model.din.histories=history");
+    snprintf(sets[7], sizeof sets[7], "%s",
+        is_din ? "model.din.targets=item" : "model.towers=x: user, tags | y: item, shop, history");
+    snprintf(sets[8], sizeof sets[8], "%s", is_din ? "model.din.histories=history" : "model.tower_dim=8");
     for (size_t i = 0; i < NUM_SETS; i++)
         texts[i] = sets[i];
-    const size_t num_sets = strcmp(of->model, "din") == 0 ? NUM_SETS : NUM_SETS - DIN_SETS;
+    const size_t num_sets = is_din || is_dlrm ? NUM_SETS : NUM_SETS - OWN_SETS;
     ph_status status = ph_config_read(steps->config, texts, num_sets, &config);
     if (status == PH_OK) {
         status = train_by_config(steps, of, plan, config, theory);
@@ -276,11 +284,15 @@ static ph_status run_modes(struct steps *steps)
     return PH_OK;
 }
 
-/* Pooled lookups of two tables by each feature, and then some item by item. */
+/* Pooled lookups of two tables by each feature, then towers, on their hosts and on all ranks, and then some
+ * lookups item by item. */
 static ph_status run_all(struct steps *steps)
 {
-    for (enum ph_wire_format wire = 0; wire < PH_WIRE_COUNT; wire++)
+    for (enum ph_wire_format wire = 0; wire < PH_WIRE_COUNT; wire++) {
         PH_TRY(run_kinds(steps, "deepfm", wire));
+        PH_TRY(run_case(steps, &(struct step_case){"dlrm", "towers", wire, NULL}));
+    }
+    PH_TRY(run_case(steps, &(struct step_case){"dlrm", "table_row_wise", PH_WIRE_FP32, NULL}));
     PH_TRY(run_kinds(steps, "din", PH_WIRE_INT8));
     return run_modes(steps);
 }

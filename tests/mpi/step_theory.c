@@ -116,7 +116,8 @@ static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
     const struct ph_parallel_settings *parallel = theory->job->parallel;
     const struct ph__plan_step step = {batch->num_samples, batch->id_weights != NULL,
         wire_of(parallel->forward), wire_of(parallel->backward)};
-    const struct ph__plan_wire dense = wire_of(parallel->dense);
+    const struct ph__plan_dense dense = {
+        theory->list.num_dense, (size_t)parallel->bucket_bytes / sizeof(ph_real), wire_of(parallel->dense)};
     struct ph__arena arena = {0};
     ph_status status = PH_OK;
     for (size_t i = 0; i < theory->list.num_tables && status == PH_OK; i++) {
@@ -125,14 +126,11 @@ static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
         if (status == PH_OK)
             ph__shared_traffic(&theory->plan, i, theory->list.tables, &step, &counts, add_bytes, theory);
     }
+    ph__tower_traffic(&theory->plan, &step, add_bytes, theory);
     ph__batch_traffic(&theory->plan, theory->list.tables, add_bytes, theory);
     const struct ph__plan_dense sharded = ph__plan_dense_of_job(theory->job, &theory->list);
-    ph__units_traffic(theory->topology, &theory->plan.units, &sharded, add_bytes, theory);
-    size_t num_whole = theory->list.num_dense;
-    for (size_t u = 0; u < theory->plan.units.num_units; u++)
-        num_whole -= ph__unit_numbers(&theory->plan.units.units[u]);
-    const struct ph__plan_group world = {0, 1, theory->topology->world_size};
-    ph__dense_traffic(&world, &dense, num_whole, add_bytes, theory);
+    ph__units_traffic(&theory->plan, &sharded, add_bytes, theory);
+    ph__dense_traffic(&theory->plan, &dense, add_bytes, theory);
     ph__arena_fini(&arena);
     return status;
 }

@@ -190,8 +190,9 @@ static void sums_of_dense_gradients_are_walked_number_by_number(void **state)
         for (size_t w = 0; w < sizeof wires / sizeof *wires; w++)
             for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
                 matrix sent = {{0}}, wanted = {{0}};
-                ph__dense_traffic(
-                    &(struct ph__plan_group){0, 1, world_size}, &wires[w], counts[c], add_bytes, sent);
+                const struct ph__plan plan = {.topology = {world_size, world_size}};
+                const struct ph__plan_dense dense = {counts[c], 1 << 20, wires[w], 1};
+                ph__dense_traffic(&plan, &dense, add_bytes, sent);
                 walk_bucket(&wires[w], world_size, counts[c], wanted);
                 assert_memory_equal(sent, wanted, sizeof sent);
             }
