@@ -212,6 +212,9 @@ struct ph__plan { /* zero-initialised: no plan */
     struct ph__name_index names; /* of the tables, in their order */
     struct ph__plan_tower *towers;
     size_t num_towers; /* towers of the model that it does not name run on every rank */
+    /* Seconds of a step's busiest rank with towers on every rank, and on hosts; 0 unless a planner has
+     * weighed both. */
+    double flat_seconds, tower_seconds;
 };
 
 /* Returns the plan's table of that name, or NULL. */
@@ -279,7 +282,8 @@ ph_status ph__plan_replicate(const struct ph__topology *topology, const struct p
 
 /* Plans greedily: takes tables by falling cost (plan_cost.h), and places each where the busiest rank stays
  * least busy, with the kinds that fit. Tries several thresholds of when a table is worth cutting, and keeps
- * the best plan. Finds a plan whenever all tables fit when each is cut by rows over all ranks.
+ * the best plan. Finds a plan whenever all tables fit when each is cut by rows over all ranks. Towers get
+ * hosts where that plan is better (plan_towers.c).
  * PH_ERROR_MEMORY when nothing fits: which table, and how much is missing. */
 ph_status ph__plan_greedy(const struct ph__plan_machine *machine, const struct ph__topology *topology,
     const struct ph__plan_step *step, const struct ph__table_facts *tables, size_t num_tables,

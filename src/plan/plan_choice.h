@@ -26,6 +26,11 @@ struct ph__plan_choice {
 ph_status ph__plan_add_towers(struct ph__plan *plan, const struct ph__table_facts *tables,
     const struct ph__plan_tower *towers, size_t num_towers);
 
+/* Replaces a planner's plan by one with the model's towers on hosts, where that is better and fits.
+ * PH_ERROR_MEMORY. */
+ph_status ph__plan_towers_on_hosts(const struct ph__plan_machine *machine, const struct ph__plan_step *step,
+    const struct ph__table_facts *tables, struct ph__plan *plan);
+
 /* Counts the shards that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them, or one
  * where rows stay whole. */
 size_t ph__most_column_shards(const struct ph__table_facts *table);

@@ -444,6 +444,8 @@ ph_status ph__plan_greedy(const struct ph__plan_machine *machine, const struct p
         status = begin_search(&search);
     if (status == PH_OK)
         status = build_best(&search, &plan);
+    if (status == PH_OK)
+        status = ph__plan_towers_on_hosts(machine, step, tables, &plan);
     ph__arena_fini(&search.arena);
     if (status == PH_OK)
         *plan_out = plan;

@@ -159,10 +159,30 @@ static ph_status print_loads(
     return status;
 }
 
+/* Says where towers run, and what a planner has weighed. */
+static ph_status print_towers(const struct ph__plan *plan, struct ph__writer *writer)
+{
+    const bool is_on_hosts = plan->num_towers > 0, is_weighed = plan->tower_seconds > 0;
+    for (size_t i = 0; i < plan->num_towers; i++)
+        PH_TRY(ph__writer_printf(writer, "%s '%s' on host %u", i == 0 ? "\nTowers:" : ",",
+            plan->towers[i].of.name, plan->towers[i].host));
+    if (is_on_hosts && !is_weighed)
+        return ph__writer_printf(writer, ".\n");
+    if (!is_weighed)
+        return PH_OK;
+    if (!is_on_hosts)
+        PH_TRY(ph__writer_printf(writer, "\nTowers: on every rank (flat)"));
+    return ph__writer_printf(writer,
+        ". The busiest rank takes %.3f ms a step with towers on hosts, and %.3f ms with towers on every "
+        "rank (flat).\n",
+        1e3 * plan->tower_seconds, 1e3 * plan->flat_seconds);
+}
+
 ph_status ph__plan_print(
     const struct ph__plan *plan, const struct ph__plan_load *loads, struct ph__writer *writer)
 {
     PH_TRY(print_tables(plan, writer));
+    PH_TRY(print_towers(plan, writer));
     PH_TRY(ph__writer_printf(writer, "\n"));
     PH_TRY(print_loads(plan, loads, writer));
     return ph__plan_units_print(&plan->units, writer);
