@@ -1,11 +1,12 @@
 #!/bin/sh
-# Runs an MPI program on a cluster of network namespaces, hosts of a rank each in two racks. Ends with 77, and says why, where
-# it cannot.
+# Runs an MPI program on a cluster of network namespaces, hosts of RACK_HOST_RANKS ranks each in two racks. Ends with 77, and
+# says why, where it cannot.
 #
-#     [RACK_HOSTS=8] [RACK_HOST_MBIT=800] tools/rack_network.sh PROGRAM ARGUMENTS...
+#     [RACK_HOSTS=8] [RACK_HOST_RANKS=1] [RACK_HOST_MBIT=800] [RACK_UPLINK_MBIT=200] tools/rack_network.sh PROGRAM ARGUMENTS...
 #
 # A rack is a bridge for half of RACK_HOSTS, 2 to 8. Each host is joined to it at RACK_HOST_MBIT megabits a second; two hosts
-# share one rack, larger racks are joined to each other at 200 Mb/s. All are limited each way by token buckets (tc-tbf), whose
+# share one rack, larger racks are joined to each other at RACK_UPLINK_MBIT. Ranks of a host reach each other over its loopback
+# interface, which has no limit. All other links are limited each way by token buckets (tc-tbf), whose
 # queues hold 50 ms. TCP is cubic or, where namespaces may not use that, Reno. Hosts are 10.88.0.1 to 10.88.0.8; mpirun, Open
 # MPI's, runs on the first, and starts the others by this same script, in place of ssh:
 #
@@ -16,7 +17,9 @@ here=$(dirname "$0")
 
 count=${RACK_HOSTS:-8}
 hosts=$(seq 1 "$count")
+ranks=${RACK_HOST_RANKS:-1}
 host_rate=${RACK_HOST_MBIT:-800}mbit
+uplink_rate=${RACK_UPLINK_MBIT:-200}mbit
 rack=$(((count + 1) / 2))
 [ "$count" -gt 2 ] || rack=2
 network=10.88.0.0/24
@@ -67,8 +70,8 @@ builds() {
     ip link add up0 type veth peer name up1
     ip link set up0 master rack0 up
     ip link set up1 master rack1 up
-    limits 200mbit 64kb up0
-    limits 200mbit 64kb up1
+    limits "$uplink_rate" 64kb up0
+    limits "$uplink_rate" 64kb up1
     for host in $hosts; do
         adds_host "$host" "rack$(((host - 1) / rack))"
     done
@@ -97,6 +100,7 @@ builds
 as_root=''
 [ "$(id -u)" -ne 0 ] || as_root=--allow-run-as-root
 # shellcheck disable=SC2086 # none, or a word
-on 1 mpirun.openmpi $as_root -n "$count" --host "$(echo $hosts | sed -e 's/\([0-9]\)/10.88.0.\1/g' -e 's/ /,/g')" --bind-to none \
+on 1 mpirun.openmpi $as_root -n "$((count * ranks))" --bind-to none \
+    --host "$(echo $hosts | sed -e "s/\([0-9]\)/10.88.0.\1:$ranks/g" -e 's/ /,/g')" \
     --mca plm_rsh_agent "sh $here/rack_network.sh --on $folder" --mca oob_tcp_if_include "$network" \
     --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include "$network" --mca mpi_yield_when_idle 1 "$@"
