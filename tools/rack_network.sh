@@ -5,10 +5,9 @@
 #     [RACK_HOSTS=8] [RACK_HOST_RANKS=1] [RACK_HOST_MBIT=800] [RACK_UPLINK_MBIT=200] tools/rack_network.sh PROGRAM ARGUMENTS...
 #
 # A rack is a bridge for half of RACK_HOSTS, 2 to 8. Each host is joined to it at RACK_HOST_MBIT megabits a second; two hosts
-# share one rack, larger racks are joined to each other at RACK_UPLINK_MBIT. Ranks of a host reach each other over its loopback
-# interface, which has no limit. All other links are limited each way by token buckets (tc-tbf), whose
-# queues hold 50 ms. TCP is cubic or, where namespaces may not use that, Reno. Hosts are 10.88.0.1 to 10.88.0.8; mpirun, Open
-# MPI's, runs on the first, and starts the others by this same script, in place of ssh:
+# share one rack, larger racks are joined to each other at RACK_UPLINK_MBIT. All are limited each way by token buckets (tc-tbf),
+# whose queues hold 50 ms. Ranks of a host share memory. TCP is cubic or, where namespaces may not use that, Reno. Hosts are
+# 10.88.0.1 to 10.88.0.8; mpirun, Open MPI's, runs on the first, and starts the others by this same script, in place of ssh:
 #
 #     rack_network.sh --on FOLDER HOST COMMAND...        FOLDER/HOST: a process in the namespaces of that host
 set -eu
@@ -103,4 +102,4 @@ as_root=''
 on 1 mpirun.openmpi $as_root -n "$((count * ranks))" --bind-to none \
     --host "$(echo $hosts | sed -e "s/\([0-9]\)/10.88.0.\1:$ranks/g" -e 's/ /,/g')" \
     --mca plm_rsh_agent "sh $here/rack_network.sh --on $folder" --mca oob_tcp_if_include "$network" \
-    --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include "$network" --mca mpi_yield_when_idle 1 "$@"
+    --mca pml ob1 --mca btl self,vader,tcp --mca btl_tcp_if_include "$network" --mca mpi_yield_when_idle 1 "$@"

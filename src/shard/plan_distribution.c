@@ -64,10 +64,15 @@ static void place_start(struct order *order, size_t start)
             place(order, i);
 }
 
+static bool is_start(const struct ph__op *op)
+{
+    return op == &ph__op_exchange_gradients_start || op == &ph__op_host_gradients_start;
+}
+
 static void place_all(struct order *order)
 {
     for (size_t i = 0; i < order->count; i++)
-        if (order->graph->nodes[order->begin + i].op == &ph__op_exchange_gradients_start)
+        if (is_start(order->graph->nodes[order->begin + i].op))
             place_start(order, i);
     for (size_t i = 0; i < order->count; i++)
         if (!order->is_placed[i])

@@ -20,7 +20,7 @@ model:
   towers: "a: C1, C2, C3, C4, C5, C6, C7 | b: C8, C9, C10, C11, C12, C13 | c: C14, C15, C16, C17, C18, C19 |
     d: C20, C21, C22, C23, C24, C25, C26"
 optimizer: {kind: sgd, learning_rate: 0.5}
-train: {epochs: 1, batch_size: 203, report_seconds: 0, max_steps: 50, evaluate_steps: 25, report: false}
+train: {epochs: 1, batch_size: 203, report_seconds: 0, max_steps: 50, evaluate_steps: 25, report: false, max_gradient_norm: 0.05}
 parallel: {bucket_bytes: 4096}
 synth: {seed: 4, train_rows: 10200, valid_rows: 500, test_rows: 500, table_rows: 60, format: criteo}
 END

@@ -58,6 +58,7 @@ CASES = {
     "dhen": ("kind: dhen, dhen: {modules: 'dot,attention,convolution,linear,cross'}", MIXED, 3, 1),
     "ffm": ("kind: ffm", MIXED, 0, 1),
     "finalmlp": ("kind: finalmlp", MIXED, 3, 1),
+    "finalmlp of contexts": ("kind: finalmlp, finalmlp: {first_context: [tags], second_context: [user, single]}", MIXED, 3, 1),
     "dcn": ("kind: dcn", MIXED, 3, 1),
     "dcn_v2": ("kind: dcn_v2, batch_norm: true", MIXED, 3, 1),
     "dcn_v2 of low rank, stacked": ("kind: dcn_v2, dcn_v2: {rank: 3, structure: stacked}", MIXED, 3, 2),

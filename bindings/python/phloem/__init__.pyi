@@ -172,6 +172,22 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Pooling of the vectors of several ids of a field. sum: their sum. mean: their mean.
     interaction
         dlrm: interaction of the vectors. dot: all pairwise dot products. cat: the vectors side by side.
+    towers
+        Towers of features, as in "user: C1, C2 | item: C3, C4", for dnn, dlrm, dcn, dcn_v2 and wukong: layers of its
+        own (tower_module) turn the embeddings of each tower into fewer vectors. auto: the towers of tower_file. Empty:
+        none.
+    tower_file
+        File of the towers for towers: auto. Empty: towers.yaml beside the config.
+    tower_module
+        Layers of a tower of F features. linear: tower_outputs F vectors that are linear in all of its embeddings,
+        beside tower_feature_outputs vectors for each feature, linear in its embedding. cross: a cross layer before
+        these. identity: the embeddings as they are.
+    tower_dim
+        Length of a tower's vectors. 0: embedding_dim.
+    tower_outputs
+        Number of a tower's vectors of all its features, for each feature; c in the literature.
+    tower_feature_outputs
+        Number of a tower's vectors of one feature, for each feature; p in the literature.
     epochs
         Maximum number of passes over data.train.
     batch_size
@@ -283,6 +299,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
     activation: Literal['identity', 'relu', 'sigmoid'] | None
     pooling: Literal['sum', 'mean'] | None
     interaction: Literal['dot', 'cat'] | None
+    towers: str | None
+    tower_file: str | None
+    tower_module: Literal['linear', 'cross', 'identity'] | None
+    tower_dim: int | None
+    tower_outputs: int | None
+    tower_feature_outputs: int | None
     epochs: int | None
     batch_size: int | None
     accumulation_steps: int | None
@@ -342,6 +364,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         activation: Literal['identity', 'relu', 'sigmoid'] | None = 'relu',
         pooling: Literal['sum', 'mean'] | None = 'sum',
         interaction: Literal['dot', 'cat'] | None = 'dot',
+        towers: str | None = '',
+        tower_file: str | None = None,
+        tower_module: Literal['linear', 'cross', 'identity'] | None = 'linear',
+        tower_dim: int | None = 0,
+        tower_outputs: int | None = 1,
+        tower_feature_outputs: int | None = 0,
         epochs: int | None = 1,
         batch_size: int | None = 2048,
         accumulation_steps: int | None = 1,

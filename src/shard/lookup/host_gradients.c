@@ -160,7 +160,7 @@ static ph_status start_run(struct ph__call *call)
     return ph__start_node_run(ph__host_sharding(call), &named, &list, &call->outputs[PH_BACK_TICKET]);
 }
 
-static const struct ph__op host_gradients_start = {
+const struct ph__op ph__op_host_gradients_start = {
     .name = "host_gradients_start",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_SENDS,
     .infer = start_infer,
@@ -174,7 +174,7 @@ ph_value ph__host_gradient_start(
     struct ph_builder *builder, const struct ph__host_attributes *attributes, const ph_value *dy)
 {
     ph_value outputs[PH_MAX_OPERANDS];
-    ph__emit(builder, &host_gradients_start, NULL, attributes, sizeof *attributes,
+    ph__emit(builder, &ph__op_host_gradients_start, NULL, attributes, sizeof *attributes,
         attributes->sums->num_blocks, dy, PH_BACK_GRADIENTS + attributes->sums->own_count, outputs);
     return outputs[PH_BACK_SENT];
 }
@@ -210,7 +210,7 @@ static const struct ph__op host_gradients_wait = {
 ph_value ph__host_gradient_wait(
     struct ph_builder *builder, const struct ph__host_attributes *attributes, ph_value sent)
 {
-    const struct ph__back_wait wait = {.start = &host_gradients_start,
+    const struct ph__back_wait wait = {.start = &ph__op_host_gradients_start,
         .wait = &host_gradients_wait,
         .attributes = attributes,
         .attributes_size = sizeof *attributes,

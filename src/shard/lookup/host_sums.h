@@ -19,6 +19,7 @@
 
 extern const struct ph__op ph__op_host_sums_start;
 extern const struct ph__op ph__op_host_sums_wait;
+extern const struct ph__op ph__op_host_gradients_start;
 
 /* The vectors of a block of which some rank of this host has rows. */
 struct ph__host_partial {

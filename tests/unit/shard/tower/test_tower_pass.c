@@ -152,30 +152,48 @@ static void fewer_bits_on_the_wire_cost_few_digits(void **state)
     }
 }
 
+/* Runs four ranks on two hosts against one rank, which need not learn the same. */
+static void run_four(const struct training *training, struct thread_rank_end *ends_out)
+{
+    struct learner *alone = calloc(1, sizeof *alone);
+    char text[256];
+    snprintf(text, sizeof text, "version: 1\nworld_size: 4\n%s", training->plan);
+    assert_ok(make_learner(training, NULL, alone));
+    for (size_t step = 0; step < NUM_STEPS; step++)
+        assert_ok(take_step(alone, NULL, step, 0, batch_sizes[step]));
+    struct comparison comparison = {training, alone, test_write_file("plan.yaml", text), 1e-3, NULL};
+    const struct thread_ranks ranks = {.world_size = 4, .options = {.ranks_per_host = 2}};
+    thread_ranks_run(&ranks, run_rank, &comparison, ends_out);
+    learner_fini(alone);
+    free(alone);
+}
+
+static void means_of_cut_rows_are_refused(void **state)
+{
+    (void)state;
+    struct training training = linear_training(cut);
+    struct thread_rank_end ends[4];
+    training.pooling = PH_POOL_MEAN;
+    run_four(&training, ends);
+    for (size_t rank = 0; rank < 4; rank++) {
+        assert_int_equal(ends[rank].status, PH_ERROR_CONFIG);
+        assert_non_null(strstr(ends[rank].text, "model.pooling 'mean' needs tables with whole rows"));
+    }
+}
+
 /* ---- a wrong sum is noticed ---- */
 
 static void sums_of_tower_gradients_over_all_ranks_are_wrong(void **state)
 {
     (void)state;
     struct training training = linear_training(whole);
-    struct learner *alone = calloc(1, sizeof *alone);
     struct thread_rank_end ends[4];
-    training.ranks_per_host = 2;
     training.sums_towers_over_world = true;
-    assert_ok(make_learner(&training, NULL, alone));
-    for (size_t step = 0; step < NUM_STEPS; step++)
-        assert_ok(take_step(alone, NULL, step, 0, batch_sizes[step]));
-    char text[256];
-    snprintf(text, sizeof text, "version: 1\nworld_size: 4\n%s", training.plan);
-    struct comparison comparison = {&training, alone, test_write_file("plan.yaml", text), 1e-3, NULL};
-    const struct thread_ranks ranks = {.world_size = 4, .options = {.ranks_per_host = 2}};
-    thread_ranks_run(&ranks, run_rank, &comparison, ends);
+    run_four(&training, ends);
     for (size_t rank = 0; rank < 4; rank++) {
         assert_int_equal(ends[rank].status, PH_ERROR_BUG);
         assert_non_null(strstr(ends[rank].text, "tower."));
     }
-    learner_fini(alone);
-    free(alone);
 }
 
 int main(void)
@@ -185,6 +203,7 @@ int main(void)
         cmocka_unit_test(towers_learn_what_one_rank_learns),
         cmocka_unit_test(hosts_may_have_several_towers_or_none),
         cmocka_unit_test(fewer_bits_on_the_wire_cost_few_digits),
+        cmocka_unit_test(means_of_cut_rows_are_refused),
         cmocka_unit_test(sums_of_tower_gradients_over_all_ranks_are_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
