@@ -153,6 +153,7 @@ struct ph__dense_facts {
     bool is_element_wise;  /* the optimizer treats each weight by itself */
     bool is_read_backward; /* backward reads the weights, not only forward */
     size_t first_use;      /* place in forward of the first operator that reads it; SIZE_MAX: none does */
+    bool is_of_tower;      /* a tower's layers have it; where these have a host, it is in no unit */
 };
 
 /* Number formats in which a unit's parameters and gradients travel. OF_JOB: fp32 and, for gradients, what

@@ -233,6 +233,8 @@ ph_status ph__plan_units_make(struct ph__plan *plan, const struct ph__dense_sett
     making.is_taken = ph__arena_alloc_array(&plan->arena, num_dense, sizeof *making.is_taken);
     if (plan->units.units == NULL || making.parameters == NULL || making.is_taken == NULL)
         return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < num_dense; i++)
+        making.is_taken[i] = dense[i].is_of_tower && plan->num_towers > 0;
     for (size_t i = 0; i < settings->num_rules; i++)
         PH_TRY(make_named(&making, &plan->units.settings.rules[i]));
     return make_rest(&making);

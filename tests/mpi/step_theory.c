@@ -116,8 +116,7 @@ static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
     const struct ph_parallel_settings *parallel = theory->job->parallel;
     const struct ph__plan_step step = {batch->num_samples, batch->id_weights != NULL,
         wire_of(parallel->forward), wire_of(parallel->backward)};
-    const struct ph__plan_dense dense = {
-        theory->list.num_dense, (size_t)parallel->bucket_bytes / sizeof(ph_real), wire_of(parallel->dense)};
+    const struct ph__plan_dense dense = ph__plan_dense_of_job(theory->job, &theory->list);
     struct ph__arena arena = {0};
     ph_status status = PH_OK;
     for (size_t i = 0; i < theory->list.num_tables && status == PH_OK; i++) {
@@ -128,8 +127,7 @@ static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
     }
     ph__tower_traffic(&theory->plan, &step, add_bytes, theory);
     ph__batch_traffic(&theory->plan, theory->list.tables, add_bytes, theory);
-    const struct ph__plan_dense sharded = ph__plan_dense_of_job(theory->job, &theory->list);
-    ph__units_traffic(&theory->plan, &sharded, add_bytes, theory);
+    ph__units_traffic(&theory->plan, &dense, add_bytes, theory);
     ph__dense_traffic(&theory->plan, &dense, add_bytes, theory);
     ph__arena_fini(&arena);
     return status;

@@ -187,7 +187,8 @@ static ph_status list_dense(const struct ph__graph *graph, struct ph__table_list
             .columns = ph__type_elements_from(&graph->values[parameter].type, 1),
             .is_element_wise = true,
             .is_read_backward = first_use(graph, "backward", parameter) < SIZE_MAX,
-            .first_use = first_use(graph, "forward", parameter)};
+            .first_use = first_use(graph, "forward", parameter),
+            .is_of_tower = ph__tower_name(declaration->name) != NULL};
         if (facts->name == NULL)
             return PH_ERROR_MEMORY;
         note_update(graph, parameter, facts);

@@ -6,8 +6,8 @@
 
 #include "base/memory/memory.h"
 #include "comm/collective/comm.h"
-#include "shard/tower/tower_cone.h"
 #include "plan/plan_units.h"
+#include "shard/tower/tower_cone.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
 

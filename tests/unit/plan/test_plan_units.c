@@ -17,11 +17,11 @@ static const struct ph__table_facts table = {
 
 /* Two layers, of which the first is narrow, and a parameter of no layer. */
 static const struct ph__dense_facts layers[] = {
-    {"bottom.0.weight", 300, 13, 2, true, false, 2},
-    {"bottom.0.bias", 300, 1, 2, true, false, 3},
-    {"top.0.weight", 200, 700, 2, true, true, 5},
-    {"top.0.bias", 200, 1, 2, true, false, 6},
-    {"scale", 1, 1, 2, true, true, 8},
+    {"bottom.0.weight", 300, 13, 2, true, false, 2, false},
+    {"bottom.0.bias", 300, 1, 2, true, false, 3, false},
+    {"top.0.weight", 200, 700, 2, true, true, 5, false},
+    {"top.0.bias", 200, 1, 2, true, false, 6, false},
+    {"scale", 1, 1, 2, true, true, 8, false},
 };
 
 static struct ph__plan plan_of(size_t world_size, size_t ranks_per_host)

@@ -161,8 +161,9 @@ static ph_status run_entries(
 
 static ph_status make_plan(const struct trial *trial, struct ph_comm *comm, struct ph__plan *plan_out)
 {
-    static const struct ph__dense_facts facts[NUM_PARAMETERS] = {{"a.weight", 21000, 1, 0, true, true, 0},
-        {"a.bias", 300, 1, 0, true, true, 0}, {"b.weight", MOST, 1, 0, true, true, 1}};
+    static const struct ph__dense_facts facts[NUM_PARAMETERS] = {
+        {"a.weight", 21000, 1, 0, true, true, 0, false}, {"a.bias", 300, 1, 0, true, true, 0, false},
+        {"b.weight", MOST, 1, 0, true, true, 1, false}};
     const struct ph__topology topology = {ph_comm_world_size(comm), ph_comm_ranks_per_host(comm)};
     PH_TRY(ph__plan_build(&topology, NULL, 0, NULL, plan_out));
     return ph__plan_units_make(plan_out, &trial->settings, facts, NUM_PARAMETERS);
