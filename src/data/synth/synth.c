@@ -213,6 +213,8 @@ static struct ph__json *describe_settings(const struct ph_synth_settings *settin
     ph__json_set_number(json, "exponent", settings->exponent);
     ph__json_set_integer(json, "planted", settings->num_planted);
     ph__json_set_integer(json, "planted_dense", settings->num_planted_dense);
+    if (settings->num_groups > 1)
+        ph__json_set_integer(json, "groups", settings->num_groups);
     ph__json_set_integer(json, "order", settings->order);
     ph__json_set_integer(json, "latent_dim", settings->latent_dim);
     ph__json_set_number(json, "scale", settings->scale);

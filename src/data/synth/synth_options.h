@@ -27,6 +27,7 @@ struct ph_synth_settings {
     struct ph__integer_list bag_sizes;  /* ids in a cell, likewise */
     double exponent;                    /* exponent of the power law of ids */
     int64_t num_planted, num_planted_dense;
+    int64_t num_groups; /* of planted features, f % num_groups; 0: one */
     int64_t order, latent_dim;
     struct ph__record_list staircase; /* struct ph__synth_step; none: interactions of order 2 .. order */
     int64_t num_rounds;               /* rounds of the staircase */

@@ -1,5 +1,6 @@
 #include "data/synth/synth_teacher.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,26 @@ static ph_status check_list(const struct ph__integer_list *list, const char *key
         num_fields);
 }
 
+static int64_t num_groups(const struct ph_synth_settings *settings)
+{
+    return settings->num_groups > 1 ? settings->num_groups : 1;
+}
+
+static ph_status check_orders(const struct ph_synth_settings *settings)
+{
+    const int64_t groups = num_groups(settings), size = settings->num_planted / groups;
+    if (settings->num_planted % groups != 0)
+        return ph_fail(PH_ERROR_CONFIG,
+            "synth.groups: %" PRId64 " groups cannot have equal shares of %" PRId64 " planted features",
+            groups, settings->num_planted);
+    if (groups > 1 && settings->order > size)
+        return ph_fail(PH_ERROR_CONFIG,
+            "synth.order: must be at most %" PRId64 ", the number of planted features in a group", size);
+    if (settings->num_planted > 0 && settings->order > size)
+        return ph_fail(PH_ERROR_CONFIG, "synth.order: must be at most synth.planted");
+    return PH_OK;
+}
+
 static ph_status check(const struct ph_synth_settings *settings)
 {
     size_t num_fields = (size_t)settings->num_sparse;
@@ -77,9 +98,8 @@ static ph_status check(const struct ph_synth_settings *settings)
         return ph_fail(PH_ERROR_CONFIG, "synth.planted: must be at most synth.sparse");
     if (settings->num_planted_dense > settings->num_dense)
         return ph_fail(PH_ERROR_CONFIG, "synth.planted_dense: must be at most synth.dense");
-    if (settings->staircase.count == 0 && settings->num_planted > 0 &&
-        settings->order > settings->num_planted)
-        return ph_fail(PH_ERROR_CONFIG, "synth.order: must be at most synth.planted");
+    if (settings->staircase.count == 0)
+        PH_TRY(check_orders(settings));
     if (settings->format != PH_SYNTH_CRITEO)
         return PH_OK;
     if (settings->num_dense != 13 || settings->num_sparse != 26)
@@ -169,10 +189,11 @@ static void init_component_scales(struct ph__synth_teacher *teacher)
         teacher->component_scales[0] = scale / sqrt((double)settings->num_planted_dense);
     if (settings->num_planted > 0)
         teacher->component_scales[1] = scale / sqrt(num_planted);
-    double binomial = num_planted;
+    const double size = num_planted / (double)teacher->num_groups;
+    double num_products = num_planted; /* of all groups, G binomial(P/G, k) */
     for (int k = 2; k <= settings->order && settings->num_planted > 0; k++) {
-        binomial = binomial * (num_planted - k + 1) / k;
-        teacher->component_scales[k] = scale / sqrt((double)settings->latent_dim * binomial);
+        num_products = num_products * (size - k + 1) / k;
+        teacher->component_scales[k] = scale / sqrt((double)settings->latent_dim * num_products);
     }
 }
 
@@ -224,19 +245,20 @@ static double linear_component(const struct ph__synth_teacher *teacher, const st
     return teacher->component_scales[1] * sum;
 }
 
-/* Returns all orders from 2 on of one latent dimension: e_k of the first f fields = e_k of f-1 + v_f e_(k-1)
- * of f-1. */
-static double interaction_component(
-    const struct ph__synth_teacher *teacher, const struct ph__synth_row *row, uint32_t dimension)
+/* Returns all orders from 2 on of one group and latent dimension: e_k of the first f fields = e_k of f-1 +
+ * v_f e_(k-1) of f-1. */
+static double interaction_component(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row,
+    size_t group, uint32_t dimension)
 {
     const uint64_t *ids = row->ids;
     size_t order = (size_t)teacher->settings->order;
     double products[PH_SYNTH_MAX_ORDER + 1] = {1};
-    for (size_t f = 0; f < (size_t)teacher->settings->num_planted; f++) {
+    for (size_t f = 0; f < (size_t)teacher->settings->num_planted; ids += teacher->bag_sizes[f++]) {
+        if (f % teacher->num_groups != group)
+            continue;
         double value = bag_element(teacher, row, f, ids, dimension + 1);
         for (size_t k = order; k >= 1; k--)
             products[k] += products[k - 1] * value;
-        ids += teacher->bag_sizes[f];
     }
     double sum = 0;
     for (size_t k = 2; k <= order; k++)
@@ -261,8 +283,9 @@ static double logit_of(const struct ph__synth_teacher *teacher, struct ph__synth
     double logit = teacher->bias + dense_component(teacher, row) + linear_component(teacher, row);
     if (teacher->settings->order < 2 || teacher->settings->num_planted < 2)
         return logit;
-    for (uint32_t d = 0; d < (uint32_t)teacher->settings->latent_dim; d++)
-        logit += interaction_component(teacher, row, d);
+    for (size_t group = 0; group < teacher->num_groups; group++)
+        for (uint32_t d = 0; d < (uint32_t)teacher->settings->latent_dim; d++)
+            logit += interaction_component(teacher, row, group, d);
     return logit;
 }
 
@@ -356,6 +379,7 @@ ph_status ph__synth_teacher_init(struct ph__synth_teacher *teacher, const struct
     memset(teacher, 0, sizeof *teacher);
     teacher->settings = settings;
     teacher->num_fields = (size_t)settings->num_sparse;
+    teacher->num_groups = (size_t)num_groups(settings);
     teacher->drift_angle = settings->drift * QUARTER_TURN;
     init_fields(teacher);
     init_dense(teacher);

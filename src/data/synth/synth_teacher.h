@@ -12,6 +12,9 @@
  * has variance 1 over random weights. The bias makes the mean probability the base rate. Everything is a
  * function of seed, file and row: rows can be made in any order.
  *
+ * With G groups, field f is in group f mod G, and component k is a sum over the groups: e_k of the group's
+ * fields alone, with G binomial(P/G, k) products in place of binomial(P, k).
+ *
  * With drift, c_j, a_f and v_f depend on a time t in [0,1]: each is cos(angle t) w0 + sin(angle t) w1 of two
  * numbers from N(0,1), which is again from N(0,1). The bias then holds for times that are spread evenly.
  *
@@ -48,6 +51,7 @@ uint64_t ph__zipf_draw(const struct ph__zipf *zipf, struct ph__rng_sequence *ran
 struct ph__synth_teacher {
     const struct ph_synth_settings *settings; /* borrowed */
     size_t num_fields;
+    size_t num_groups;
     struct ph__zipf zipf[PH_SYNTH_MAX_FIELDS];
     uint64_t table_rows[PH_SYNTH_MAX_FIELDS];
     size_t bag_sizes[PH_SYNTH_MAX_FIELDS];

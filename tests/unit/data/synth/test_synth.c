@@ -274,35 +274,77 @@ static void labels_are_drawn_with_the_stated_probability(void **state)
     ph__synth_row_fini(&row);
 }
 
-/* Over many teachers the logit's variance is scale^2, whatever the order. */
+/* Draws logits of many teachers; checks that their mean is 0 and their variance scale^2. */
+static void check_scale(struct ph_synth_settings settings)
+{
+    enum { TEACHERS = 24, ROWS = 200, COUNT = TEACHERS * ROWS };
+    double squares = 0, sum = 0;
+    for (int trial = 0; trial < TEACHERS; trial++) {
+        struct ph__synth_teacher teacher;
+        struct ph__synth_row row;
+        settings.seed++;
+        assert_ok(ph__synth_teacher_init(&teacher, &settings));
+        assert_ok(ph__synth_row_init(&row, &teacher));
+        for (uint64_t i = 0; i < ROWS; i++) {
+            ph__synth_row_draw(&teacher, 1, i, 0, &row);
+            double logit = log(row.probability / (1 - row.probability)) - teacher.bias;
+            sum += logit;
+            squares += logit * logit;
+        }
+        ph__synth_row_fini(&row);
+    }
+    assert_near(sum / COUNT, 0, 0.5, 0);
+    assert_near(sqrt(squares / COUNT), settings.scale, 0.4, 0);
+}
+
 static void parts_of_all_orders_have_the_stated_scale(void **state)
 {
     (void)state;
     if (test_is_brief())
         skip(); /* thousands of draws, of which a sanitizer has seen enough */
-    for (int64_t order = 1; order <= 3; order++) {
-        double squares = 0, sum = 0;
-        int count = 0;
-        for (int trial = 0; trial < 24; trial++) {
-            struct ph_synth_settings settings = small_settings();
-            settings.order = order;
-            settings.exponent = 0;
-            settings.seed += trial;
-            struct ph__synth_teacher teacher;
-            struct ph__synth_row row;
-            assert_ok(ph__synth_teacher_init(&teacher, &settings));
-            assert_ok(ph__synth_row_init(&row, &teacher));
-            for (uint64_t i = 0; i < 200; i++, count++) {
-                ph__synth_row_draw(&teacher, 1, i, 0, &row);
-                double logit = log(row.probability / (1 - row.probability)) - teacher.bias;
-                sum += logit;
-                squares += logit * logit;
-            }
-            ph__synth_row_fini(&row);
-        }
-        assert_near(sum / count, 0, 0.5, 0);
-        assert_near(sqrt(squares / count), 2, 0.4, 0);
+    struct ph_synth_settings settings = small_settings();
+    settings.exponent = 0;
+    for (settings.order = 1; settings.order <= 3; settings.order++)
+        check_scale(settings);
+    settings.order = 2;
+    settings.num_planted = 4;
+    settings.num_groups = 2;
+    check_scale(settings);
+}
+
+/* Four fields of two ids each: the true logit of all 16 rows that there are. */
+static void collect_logits(const struct ph_synth_settings *settings, double logits[16])
+{
+    struct ph__synth_teacher teacher;
+    struct ph__synth_row row;
+    assert_ok(ph__synth_teacher_init(&teacher, settings));
+    assert_ok(ph__synth_row_init(&row, &teacher));
+    for (uint64_t i = 0; i < 1000; i++) {
+        ph__synth_row_draw(&teacher, 1, i, 0, &row);
+        const uint64_t place = row.ids[0] + 2 * row.ids[1] + 4 * row.ids[2] + 8 * row.ids[3];
+        logits[place] = log(row.probability / (1 - row.probability));
     }
+    ph__synth_row_fini(&row);
+}
+
+/* Two fields interact when what one id changes depends on the other field's id. */
+static void features_interact_inside_their_group_alone(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    double logits[16] = {0};
+    settings.num_sparse = settings.num_planted = 4;
+    settings.num_groups = 2;
+    settings.num_planted_dense = 0;
+    settings.table_rows.items[0] = 2;
+    settings.exponent = 0;
+    collect_logits(&settings, logits);
+    for (size_t f = 0; f < 4; f++)
+        for (size_t other = 0; other < f; other++) {
+            const size_t a = (size_t)1 << f, b = (size_t)1 << other;
+            const double mixed = logits[a + b] - logits[a] - logits[b] + logits[0];
+            assert_int_equal(fabs(mixed) > 1e-6, f % 2 == other % 2);
+        }
 }
 
 static double logit_at(struct ph__synth_teacher *teacher, uint64_t index, double time)
@@ -446,6 +488,13 @@ static void settings_that_contradict_each_other_are_refused(void **state)
     settings.num_planted = 6;
     assert_fails(ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG, "synth.planted:");
     settings = small_settings();
+    settings.num_groups = 2;
+    assert_fails(ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG,
+        "synth.groups: 2 groups cannot have equal shares of 3 planted features");
+    settings.num_groups = 3;
+    assert_fails(ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG,
+        "synth.order: must be at most 1, the number of planted features in a group");
+    settings = small_settings();
     settings.format = PH_SYNTH_CRITEO;
     assert_fails(ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG, "criteo needs 13 dense");
     assert_false(ph__file_exists(test_path("bad")));
@@ -466,6 +515,7 @@ int main(void)
         cmocka_unit_test(measured_figures_scatter_around_the_stated_ones),
         cmocka_unit_test(labels_are_drawn_with_the_stated_probability),
         cmocka_unit_test(parts_of_all_orders_have_the_stated_scale),
+        cmocka_unit_test(features_interact_inside_their_group_alone),
         cmocka_unit_test(a_drifting_model_turns_from_one_to_another),
         cmocka_unit_test(a_drifting_model_keeps_its_scale_and_forgets),
         cmocka_unit_test(files_drift_along_training_and_end_where_it_ends),

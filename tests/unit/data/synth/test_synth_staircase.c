@@ -320,6 +320,9 @@ static void settings_that_make_no_staircase_are_refused(void **state)
     settings.drift = 1;
     assert_refused(&settings, "synth.drift");
     settings = whole_settings();
+    settings.num_groups = 2;
+    assert_refused(&settings, "synth.groups");
+    settings = whole_settings();
     settings.latent_dim = IDS - 1;
     assert_refused(&settings, "4 ids of feature 1 are too few");
     settings = whole_settings();
