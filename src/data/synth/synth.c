@@ -216,6 +216,8 @@ static struct ph__json *describe_settings(const struct ph_synth_settings *settin
     if (settings->num_groups > 1)
         ph__json_set_integer(json, "groups", settings->num_groups);
     ph__json_set_integer(json, "order", settings->order);
+    if (settings->has_no_linear_part)
+        ph__json_set_bool(json, "interactions_only", true);
     ph__json_set_integer(json, "latent_dim", settings->latent_dim);
     ph__json_set_number(json, "scale", settings->scale);
     ph__json_set_number(json, "base_rate", settings->base_rate);

@@ -47,13 +47,15 @@ static const struct ph__option synth_options[] = {
         "is in group f modulo the number of groups."),
     PH_INTEGER_KEY("order", SYNTH(order), "2", 1, PH_SYNTH_MAX_ORDER,
         "Highest order of the interactions among planted features. 1: a linear model."),
+    PH_BOOL_KEY("interactions_only", SYNTH(has_no_linear_part), "false",
+        "true: sparse features matter by their interactions alone, which are then all of the logit but "
+        "planted_dense."),
     PH_INTEGER_KEY("latent_dim", SYNTH(latent_dim), "4", 1, PH_SYNTH_MAX_LATENT_DIM,
         "Length of the hidden vectors whose products are the interactions."),
     PH_RECORDS_KEY("staircase", SYNTH(staircase), "", &step_table,
         "Orders of interactions that replace synth.order: exactly these; each interaction is the product of "
-        "two of half its order (docs/DATA.md). Requires planted_dense: 0, drift: 0, groups: 1, and a number "
-        "of "
-        "planted features that every order divides."),
+        "two of half its order (docs/DATA.md). Requires planted_dense: 0, drift: 0, groups: 1, "
+        "interactions_only: false, and a number of planted features that every order divides."),
     PH_INTEGER_KEY("staircase_rounds", SYNTH(num_rounds), "1", 1, PH_SYNTH_MAX_ROUNDS,
         "Number of random arrangements of the P planted features; each gives P/k interactions of order k."),
     PH_NUMBER_KEY("scale", SYNTH(scale), "1.5", 0, 100,

@@ -2,6 +2,7 @@
 #ifndef PH_DATA_SYNTH_OPTIONS_H
 #define PH_DATA_SYNTH_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/option/option.h"
@@ -29,6 +30,7 @@ struct ph_synth_settings {
     int64_t num_planted, num_planted_dense;
     int64_t num_groups; /* of planted features, f % num_groups; 0: one */
     int64_t order, latent_dim;
+    bool has_no_linear_part;
     struct ph__record_list staircase; /* struct ph__synth_step; none: interactions of order 2 .. order */
     int64_t num_rounds;               /* rounds of the staircase */
     double scale, base_rate;

@@ -51,6 +51,9 @@ static ph_status check(const struct ph__staircase *staircase, const struct ph_sy
             PH_ERROR_CONFIG, "synth.planted_dense: must be 0 with synth.staircase, which uses ids alone");
     if (settings->drift > 0)
         return ph_fail(PH_ERROR_CONFIG, "synth.drift: must be 0 with synth.staircase, which does not drift");
+    if (settings->has_no_linear_part)
+        return ph_fail(PH_ERROR_CONFIG,
+            "synth.interactions_only: must be false with synth.staircase, which names its orders");
     if (settings->num_groups > 1)
         return ph_fail(
             PH_ERROR_CONFIG, "synth.groups: must be 1 with synth.staircase, which mixes all features");

@@ -86,6 +86,8 @@ static ph_status check_orders(const struct ph_synth_settings *settings)
             "synth.order: must be at most %" PRId64 ", the number of planted features in a group", size);
     if (settings->num_planted > 0 && settings->order > size)
         return ph_fail(PH_ERROR_CONFIG, "synth.order: must be at most synth.planted");
+    if (settings->has_no_linear_part && settings->order < 2)
+        return ph_fail(PH_ERROR_CONFIG, "synth.interactions_only: requires synth.order: 2 or more");
     return PH_OK;
 }
 
@@ -182,12 +184,12 @@ static void init_component_scales(struct ph__synth_teacher *teacher)
 {
     const struct ph_synth_settings *settings = teacher->settings;
     double num_planted = (double)settings->num_planted;
-    double num_components =
-        (settings->num_planted > 0 ? (double)settings->order : 0) + (settings->num_planted_dense > 0);
+    const double num_orders = (double)(settings->order - settings->has_no_linear_part);
+    double num_components = (settings->num_planted > 0 ? num_orders : 0) + (settings->num_planted_dense > 0);
     double scale = num_components > 0 ? settings->scale / sqrt(num_components) : 0;
     if (settings->num_planted_dense > 0)
         teacher->component_scales[0] = scale / sqrt((double)settings->num_planted_dense);
-    if (settings->num_planted > 0)
+    if (settings->num_planted > 0 && !settings->has_no_linear_part)
         teacher->component_scales[1] = scale / sqrt(num_planted);
     const double size = num_planted / (double)teacher->num_groups;
     double num_products = num_planted; /* of all groups, G binomial(P/G, k) */

@@ -10,7 +10,7 @@
  *
  * e_k is the elementary symmetric polynomial: the sum of all products of k different fields. Each component
  * has variance 1 over random weights. The bias makes the mean probability the base rate. Everything is a
- * function of seed, file and row: rows can be made in any order.
+ * function of seed, file and row: rows can be made in any order. The linear component may be left out.
  *
  * With G groups, field f is in group f mod G, and component k is a sum over the groups: e_k of the group's
  * fields alone, with G binomial(P/G, k) products in place of binomial(P, k).

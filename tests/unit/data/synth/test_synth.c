@@ -310,6 +310,8 @@ static void parts_of_all_orders_have_the_stated_scale(void **state)
     settings.num_planted = 4;
     settings.num_groups = 2;
     check_scale(settings);
+    settings.has_no_linear_part = true;
+    check_scale(settings);
 }
 
 /* Four fields of two ids each: the true logit of all 16 rows that there are. */
@@ -345,6 +347,23 @@ static void features_interact_inside_their_group_alone(void **state)
             const double mixed = logits[a + b] - logits[a] - logits[b] + logits[0];
             assert_int_equal(fabs(mixed) > 1e-6, f % 2 == other % 2);
         }
+}
+
+static void interactions_alone_leave_features_without_weights(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    struct ph__synth_teacher teacher;
+    settings.num_planted_dense = 0;
+    assert_ok(ph__synth_teacher_init(&teacher, &settings));
+    assert_true(teacher.component_scales[1] > 0);
+    settings.has_no_linear_part = true;
+    assert_ok(ph__synth_teacher_init(&teacher, &settings));
+    assert_near(teacher.component_scales[1], 0, 0, 0);
+    assert_near(teacher.component_scales[2], settings.scale / sqrt(3.0 * 4), 0, 1e-12); /* 3 pairs, K = 4 */
+    settings.order = 1;
+    assert_fails(ph__synth_teacher_init(&teacher, &settings), PH_ERROR_CONFIG,
+        "synth.interactions_only: requires synth.order: 2 or more");
 }
 
 static double logit_at(struct ph__synth_teacher *teacher, uint64_t index, double time)
@@ -516,6 +535,7 @@ int main(void)
         cmocka_unit_test(labels_are_drawn_with_the_stated_probability),
         cmocka_unit_test(parts_of_all_orders_have_the_stated_scale),
         cmocka_unit_test(features_interact_inside_their_group_alone),
+        cmocka_unit_test(interactions_alone_leave_features_without_weights),
         cmocka_unit_test(a_drifting_model_turns_from_one_to_another),
         cmocka_unit_test(a_drifting_model_keeps_its_scale_and_forgets),
         cmocka_unit_test(files_drift_along_training_and_end_where_it_ends),

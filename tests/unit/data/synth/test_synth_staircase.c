@@ -323,6 +323,9 @@ static void settings_that_make_no_staircase_are_refused(void **state)
     settings.num_groups = 2;
     assert_refused(&settings, "synth.groups");
     settings = whole_settings();
+    settings.has_no_linear_part = true;
+    assert_refused(&settings, "synth.interactions_only");
+    settings = whole_settings();
     settings.latent_dim = IDS - 1;
     assert_refused(&settings, "4 ids of feature 1 are too few");
     settings = whole_settings();
