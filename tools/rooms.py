@@ -40,7 +40,7 @@ SUB_ROOMS = {
     "shard": ["lookup", "tower", "units", "dense"],
     "serve": ["wire", "queue", "repository", "server"],
     "train": ["measure", "config", "ranks", "folder", "loop"],
-    "cli": ["hub", "sim", "verb"],
+    "cli": ["hub", "serve", "sim", "verb"],
 }
 
 MAX_FILES = 30  # of a folder

@@ -5,9 +5,9 @@
 
 #include "base/thread/stop.h"
 #include "cli/arguments.h"
+#include "cli/serve/serve_verbs.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
-#include "cli/verb/serve_verbs.h"
 #include "serve/server/server_options.h"
 
 struct request {

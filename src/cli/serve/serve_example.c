@@ -8,7 +8,7 @@
 #include "base/file/file.h"
 #include "base/format/json.h"
 #include "base/text/number.h"
-#include "cli/verb/serve_verbs.h"
+#include "cli/serve/serve_verbs.h"
 #include "serve/session.h"
 
 /* ---- the model ---- */

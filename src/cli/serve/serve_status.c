@@ -13,7 +13,7 @@
 #include "base/thread/clock.h"
 #include "cli/arguments.h"
 #include "cli/output.h"
-#include "cli/verb/serve_verbs.h"
+#include "cli/serve/serve_verbs.h"
 #include "net/link/socket.h"
 
 #define CONNECT_MS 1000
