@@ -22,7 +22,7 @@ succeeds --help
 cp stdout usage
 succeeds help
 cmp -s stdout usage || complain 'help and --help differ'
-for verb in synth train compare tune prepare plan eval predict export hub inspect models config; do
+for verb in synth train compare tune prepare plan eval predict export towers hub inspect models config; do
     succeeds "$verb" --help
     cp stdout wanted
     succeeds help "$verb"

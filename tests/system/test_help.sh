@@ -4,7 +4,7 @@
 # shellcheck source=tests/system/support.sh
 . "$PH_SOURCE_DIR/tests/system/support.sh"
 
-verbs='synth config models train inspect eval predict export plan prepare compare tune'
+verbs='synth config models train inspect eval predict export towers plan prepare compare tune'
 succeeds --help=words
 for verb in $verbs hub; do
     grep -qx "$verb" stdout || complain "--help=words lacks $verb"
