@@ -49,7 +49,8 @@ static ph_status create_scorer(const struct towers *towers, struct ph_scorer **s
 static ph_status refuse_model(const struct towers *towers)
 {
     return ph_fail(PH_ERROR_USAGE,
-        "%s: model '%s' shows no embedding of each feature: train one that does, such as a dlrm without towers",
+        "%s: model '%s' shows no embedding of each feature: train one that does, such as a dlrm without "
+        "towers",
         towers->request->folder, ph_model_name(towers->scoring.config.model.settings.kind));
 }
 
