@@ -75,6 +75,26 @@ near 4 'mode: hybrid, group: 2, unit_bytes: 65536' 1e-3
 near 3 'mode: full, wire: bf16, unit_bytes: 65536' 2e-2
 near 3 'mode: full, wire: fp16, unit_bytes: 65536' 2e-3
 
+# operations FOLDER WHAT: how many of them all ranks have started in all steps.
+operations() {
+    sed -n "/\"what\": \"$2\"/,/}/s/^ *\"operations\": \([0-9]*\).*/\1/p" "$1/summary.json"
+}
+
+# counts FOLDER DENSE GATHERS REDUCTIONS: gathers and reductions of a step of three micro-batches, as multiples of those of a step
+# of one by mode full, which the folder `one` has.
+counts() {
+    learns 2 "$1" "$2" --set train.max_steps=10 --set train.accumulation_steps=3
+    for what in 'parameters of dense layers' 'gradients of sharded parameters'; do
+        wanted=$3
+        [ "$what" = 'parameters of dense layers' ] || wanted=$4
+        [ "$(operations "$1" "$what")" -eq $(($(operations one "$what") * wanted)) ] ||
+            complain "{$2}: $(operations "$1" "$what") operations for $what; wanted $wanted times $(operations one "$what")"
+    done
+}
+learns 2 one 'mode: full, unit_bytes: 65536' --set train.max_steps=10
+counts once 'mode: full, unit_bytes: 65536' 3 1
+counts every 'mode: full, unit_bytes: 65536, reduce: every' 3 3
+
 # A checkpoint goes from mode to mode and from world to world as replicas do.
 move() {
     folder=$1
