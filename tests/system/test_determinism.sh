@@ -39,7 +39,7 @@ done
 
 # Variants name the features of this data set, some of which are lists.
 cat >lists.yaml <<'END'
-synth: {train_rows: 3500, valid_rows: 500, test_rows: 500, dense: 3, sparse: 3, table_rows: 40, bag_sizes: [1, 2, 3]}
+synth: {train_rows: 3500, valid_rows: 500, test_rows: 500, dense: 3, sparse: 3, planted: 3, table_rows: 40, bag_sizes: [1, 2, 3]}
 END
 succeeds synth lists.yaml --out lists
 grep -v '^#' "$PH_SOURCE_DIR/tests/support/model_variants.txt" >variants
