@@ -10,11 +10,12 @@ real        4 network namespaces of 2 ranks, links of 1 Gb/s (tools/rack_network
 
 A tower has 8 features of N numbers each and gives N / CR for each, by one small layer. Tables are whole, on a rank each, but
 where a row says otherwise. Baselines: the same model without hosts for towers ("flat") over fp32, fp16 and int8 wires, cut by
-rows over hosts (table_row_wise), and a model without towers of as narrow embeddings. Ranks send all their messages at once;
-ring and Bruck schedules of an AlltoAll are not compared. Controls: CR 1 must lose, and the planner then choose flat; without
+rows over hosts (table_row_wise), and a model without towers of as narrow embeddings. Ranks send all their messages at once; in
+place of pairwise, ring and Bruck schedules the bar takes what none of them can beat: the time of flat's bytes on the hosts' links.
+Controls: CR 1 must lose, and the planner then choose flat; without
 limits on links (shared memory) no gain is claimed.
 
-Bars: 1.2 times the flat exchange at 4 MiB and 2.5 times at 64 MiB (simulated, CR 4); really 0.9 / (1 - s (1 - 1/CR)). There s is
+Bars: 1.2 times as fast as that at 4 MiB and 2.5 times at 64 MiB (simulated, CR 4); really 0.9 / (1 - s (1 - 1/CR)). There s is
 the share of a flat step that vectors take between hosts: what the step takes longer than in shared memory, by the share of vectors
 in the bytes. Ends with 1 where a bar is missed, 77 where a part cannot run.
 """
@@ -29,6 +30,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FEATURES, CR = 8, 4  # of a tower; its compression ratio
+LINK_BYTES_PER_S = 25e9 / 8  # of a host in fat_tree_64x8.yaml
 PROFILE = {
     "version": 1,
     "label": "published: data sheet of the H100 SXM (FP32, HBM3); 5 us a kernel is assumed",
@@ -169,9 +171,10 @@ def simulate(world, topology, mib):
         rows[case["name"]] = world.figures(f"{mib}_{number}")
     print(f"64 ranks, {mib} MiB of pooled vectors a rank:\n")
     print_rows(rows, f"simulated; computing: {PROFILE['label']}")
-    gain = rows[PLAIN]["exposed"] / rows[TOWERS]["exposed"]
-    least = LEAST_SIMULATED[mib]
-    world.bench.require(gain >= least, f"towers' exchange {gain:.2f} times as fast as flat; the bar is {least}, the bound {CR}")
+    on_links = rows[PLAIN]["crossing"] / world.num_hosts / LINK_BYTES_PER_S
+    gain, least = on_links / rows[TOWERS]["exposed"], LEAST_SIMULATED[mib]
+    print(f"flat's bytes take {on_links * 1e3:.3f} ms on the hosts' links, in any schedule")
+    world.bench.require(gain >= least, f"towers' exchange is {gain:.2f} times as fast as that; the bar is {least}, the bound {CR}")
     lost = rows["flat, CR 1"]["exposed"] / rows["towers, CR 1"]["exposed"]
     world.bench.require(lost < 1, f"control: CR 1 {lost:.2f} times as fast as flat, which is slower")
     if rows["flat, int8 wire"]["exposed"] < rows[TOWERS]["exposed"]:
