@@ -169,7 +169,7 @@ struct ph__unit_rule {
 /* A plan's settings for dense parameters; the units follow from these and the facts alone. */
 struct ph__dense_settings { /* zero-initialised: replicated */
     enum ph__dense_mode mode;
-    size_t group_size;       /* hybrid: ranks of a group, which divides the world size; 0: those of a host */
+    size_t group_size;       /* divides the world size; 0: ranks of a host for hybrid, else all */
     uint64_t unit_bytes;     /* parameters without a rule are joined up to as many bytes; 0: PH_UNIT_BYTES */
     size_t prefetch;         /* units that are gathered ahead: 0 or 1 */
     enum ph__unit_wire wire; /* of units without a rule of their own */

@@ -14,6 +14,11 @@ const char *ph__dense_mode_name(enum ph__dense_mode mode)
     return mode_names[mode];
 }
 
+bool ph__dense_mode_groups(enum ph__dense_mode mode)
+{
+    return mode == PH_DENSE_HYBRID || mode == PH_DENSE_KEEP_AFTER_FORWARD;
+}
+
 /* A unit under construction takes its parameters from the facts. */
 struct making {
     struct ph__plan *plan;
@@ -212,10 +217,11 @@ static ph_status settle(struct ph__plan *plan, const struct ph__dense_settings *
     }
     if (settings->unit_bytes == 0)
         settings->unit_bytes = PH_UNIT_BYTES;
-    if (settings->mode != PH_DENSE_HYBRID)
+    if (!ph__dense_mode_groups(settings->mode))
         settings->group_size = plan->topology.world_size;
     else if (settings->group_size == 0)
-        settings->group_size = plan->topology.ranks_per_host;
+        settings->group_size =
+            settings->mode == PH_DENSE_HYBRID ? plan->topology.ranks_per_host : plan->topology.world_size;
     return check_group(&plan->topology, settings);
 }
 

@@ -7,6 +7,9 @@
 
 /* ---- making: plan_units.c ---- */
 
+/* Returns true for a mode whose shards may be cut over groups of ranks. */
+bool ph__dense_mode_groups(enum ph__dense_mode mode);
+
 /* Gives a plan, which has a topology, the units that the settings make of the parameters (num_dense). Texts
  * and rules are copied. PH_ERROR_CONFIG with the reason alone: group_size does not divide the world size; a
  * rule fits no parameter, or more than PH_UNIT_MOST_PARAMETERS; an optimizer that is not element-wise.
@@ -26,7 +29,7 @@ size_t ph__unit_numbers(const struct ph__plan_unit *unit);
  *
  *   dense:
  *     mode: hybrid
- *     group: 4                      # hybrid alone; may be left out, like all below
+ *     group: 4                      # of hybrid and keep_after_forward; may be left out, like all below
  *     unit_bytes: 33554432
  *     prefetch: 1
  *     wire: bf16                    # fp32, fp16 or bf16

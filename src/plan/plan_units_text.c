@@ -190,7 +190,7 @@ static ph_status make(
     struct reading *reading, const struct ph__dense_facts *dense, size_t num_dense, struct ph__plan *plan)
 {
     struct ph__dense_settings *settings = &reading->settings;
-    if (settings->group_size > 0 && settings->mode != PH_DENSE_HYBRID)
+    if (settings->group_size > 0 && !ph__dense_mode_groups(settings->mode))
         return ph_fail(PH_ERROR_CONFIG,
             "%s:%zu: dense.group: mode '%s' has one group, of all ranks: remove it", reading->path,
             reading->group_line, ph__dense_mode_name(settings->mode));
@@ -263,7 +263,7 @@ ph_status ph__plan_units_write(const struct ph__plan_units *units, struct ph__wr
     if (settings->mode == PH_DENSE_REPLICATED)
         return PH_OK;
     PH_TRY(ph__writer_printf(writer, "dense:\n  mode: %s\n", ph__dense_mode_name(settings->mode)));
-    if (settings->mode == PH_DENSE_HYBRID)
+    if (ph__dense_mode_groups(settings->mode))
         PH_TRY(ph__writer_printf(writer, "  group: %zu\n", settings->group_size));
     PH_TRY(ph__writer_printf(writer, "  unit_bytes: %llu\n  prefetch: %zu\n",
         (unsigned long long)settings->unit_bytes, settings->prefetch));

@@ -72,6 +72,7 @@ near() {
         complain "{$2}: a loss of $near_loss is not within $3 of $exact_loss"
 }
 near 4 'mode: hybrid, group: 2, unit_bytes: 65536' 1e-3
+near 4 'mode: keep_after_forward, group: 2, unit_bytes: 65536' 1e-3
 near 3 'mode: full, wire: bf16, unit_bytes: 65536' 2e-2
 near 3 'mode: full, wire: fp16, unit_bytes: 65536' 2e-3
 

@@ -191,6 +191,21 @@ static void a_written_section_is_read_back(void **state)
     ph__plan_fini(&plan);
 }
 
+static void modes_that_keep_parameters_may_have_groups(void **state)
+{
+    (void)state;
+    struct ph__plan plan = plan_of(4, 2);
+    assert_ok(ph__plan_units_read(
+        file("dense: {mode: keep_after_forward, group: 2}\n"), NULL, layers, COUNT(layers), &plan));
+    assert_int_equal(plan.units.settings.group_size, 2);
+    ph__plan_fini(&plan);
+    plan = plan_of(4, 2);
+    assert_ok(
+        ph__plan_units_read(file("dense: {mode: keep_after_forward}\n"), NULL, layers, COUNT(layers), &plan));
+    assert_int_equal(plan.units.settings.group_size, 4);
+    ph__plan_fini(&plan);
+}
+
 static void a_mode_of_the_job_goes_before_the_file(void **state)
 {
     (void)state;
@@ -294,6 +309,7 @@ int main(void)
         cmocka_unit_test(replicated_parameters_are_in_no_unit),
         cmocka_unit_test(units_that_cannot_be_are_refused),
         cmocka_unit_test(a_written_section_is_read_back),
+        cmocka_unit_test(modes_that_keep_parameters_may_have_groups),
         cmocka_unit_test(a_mode_of_the_job_goes_before_the_file),
         cmocka_unit_test(lines_that_say_something_else_are_refused),
         cmocka_unit_test(bytes_are_shards_and_two_units),
