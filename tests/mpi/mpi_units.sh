@@ -57,6 +57,18 @@ for ranks in "$@"; do
     same "$ranks" 'mode: hybrid, group: 1, unit_bytes: 65536'
 done
 
+# Tables may be cut in any way beside sharded dense parameters.
+for kind in table_wise column_wise table_row_wise table_column_wise grid data_parallel; do
+    for mode in replicated full; do
+        printf 'version: 1\nworld_size: 4\ndefault: {kind: %s}\ndense: {mode: %s, unit_bytes: 65536}\n' "$kind" "$mode" >plan.yaml
+        launch 4 "$PH_BINARY_DIR/phloem" train job.yaml --out "$kind.$mode" --quiet --threads 1 --set train.max_steps=5 \
+            --set parallel.ranks_per_host=2 --set parallel.plan=plan.yaml
+        [ "$status" -eq 0 ] || complain "$kind beside $mode ended with $status; wanted 0"
+    done
+    [ "$(value "$kind.full/summary.json" checkpoint_sha256)" = "$(value "$kind.replicated/summary.json" checkpoint_sha256)" ] ||
+        complain "mode full beside tables cut $kind ended in other bits than replicas"
+done
+
 # Sums over groups, numbers of 16 bits and sums of each micro-batch round otherwise: near, and the same bits twice.
 near() {
     num=$((num + 1))
@@ -115,6 +127,13 @@ move moves full zero1 full keep_after_forward
 moved=$digest
 move replicas replicated replicated replicated replicated
 [ "$digest" = "$moved" ] || complain 'checkpoints of shards moved over 8, 3, 1 and 5 ranks ended in other bits than replicas'
+
+# One process scores by the shards of five.
+for folder in moves replicas; do
+    "$PH_BINARY_DIR/phloem" eval "$folder" data/valid.tsv >"$folder.scores" 2>stderr || complain "$folder cannot be evaluated"
+done
+grep auc moves.scores >stdout || complain 'no AUC was printed'
+cmp -s moves.scores replicas.scores || complain 'shards score otherwise than replicas'
 
 # refused RANKS DENSE TEXT ARGUMENTS...: ends all ranks with exit code 2 and that text.
 refused() {
