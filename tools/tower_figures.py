@@ -26,6 +26,13 @@ PLANTED = ROOT / "configs" / "synthetic" / "towers.yaml"
 FRAPPE = ROOT / "configs" / "frappe" / "dlrm.yaml"
 NUM_FEATURES, NUM_GROUPS, DIM = 24, 4, 16  # of PLANTED
 LEAST_INDEX, MOST_NE, MOST_AUC = 0.9, 0.0005, 0.0005
+# Slower than the config, whose quick steps are for finding groups.
+PLANTED_SETTINGS = {
+    "train.epochs": "3",
+    "train.schedule_steps": "1758",
+    "train.schedule_factor": "0.01",
+    "optimizer.learning_rate": "0.005",
+}
 # A shorter protocol than BARS's, which takes minutes a run: 15 epochs, narrower layers.
 FRAPPE_SETTINGS = {
     "model.top_units": "200,200",
@@ -127,17 +134,17 @@ def adversarial_towers():
 # ---- planted groups -------------------------------------------------------------------------------------------------
 
 
-def planted_run(seed, options):
-    """Makes data and a flat model of this seed where they are missing; (settings of the data, the model's folder)."""
+def planted_run(seed, own, options):
+    """Makes data and a flat model of this seed where they are missing; (settings of both, the model's folder)."""
     folder = (options.runs / f"planted-{seed}").resolve()
-    data, run = folder / "data", folder / "flat"
-    settings = [f"data.{split}={data / split}.tsv" for split in SPLITS]
-    if not (run / "summary.json").exists():
+    data, run = folder / "data", folder / ("flat-slow" if own else "flat")
+    settings = [*(f"data.{split}={data / split}.tsv" for split in SPLITS), *settings_of(own), *options.settings]
+    if not (data / "truth.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        if not (data / "truth.json").exists():
-            rows = [f"synth.{split}_rows={options.rows}" for split in SPLITS if options.rows is not None]
-            quiet("synth", PLANTED, "--out", data, *comparisons.flags([f"synth.seed={seed}", *rows]))
-        words = comparisons.flags([*settings, *options.settings, f"seed={seed}", f"threads={options.threads}"])
+        rows = [f"synth.{split}_rows={options.rows}" for split in SPLITS if options.rows is not None]
+        quiet("synth", PLANTED, "--out", data, *comparisons.flags([f"synth.seed={seed}", *rows]))
+    if not (run / "summary.json").exists():
+        words = comparisons.flags([*settings, f"seed={seed}", f"threads={options.threads}"])
         quiet("train", PLANTED, "--out", run, "--quiet", *words)
     return settings, run
 
@@ -150,7 +157,7 @@ def similarity(printed, which):
 def show_groups(options):
     lines, least = [], 1
     for seed, kind in itertools.product(options.data_seeds, KINDS):
-        _, run = planted_run(seed, options)
+        _, run = planted_run(seed, {}, options)
         path, printed = make_towers(run, NUM_GROUPS, kind, run.parent / f"{kind}.yaml")
         towers = read_towers(path)
         places = [(group_of(feature), tower) for tower, features in enumerate(towers) for feature in features]
@@ -171,7 +178,7 @@ def ne_difference(row):
 
 def planted_configs(options):
     """{name: path}"""
-    data, run = planted_run(1, options)
+    common, run = planted_run(1, PLANTED_SETTINGS, options)
     towers = {kind: text_of(read_towers(make_towers(run, NUM_GROUPS, kind, run.parent / f"{kind}.yaml")[0])) for kind in KINDS}
     towers |= {"random": text_of(random_towers()), "adversarial": text_of(adversarial_towers())}
     wanted = {"flat": []}
@@ -181,7 +188,7 @@ def planted_configs(options):
             if (kind, ratio) == ("coherent", 4) or ratio == 8:
                 wanted[f"{kind}, CR {ratio}"] = [f"model.towers={text}", f"model.tower_dim={DIM // ratio}"]
     wanted[BY_FEATURE] = [*wanted["coherent, CR 4"], "model.tower_outputs=0", "model.tower_feature_outputs=1"]
-    named = {key: (re.sub(r"\W+", "-", key), PLANTED, [*data, *options.settings, *own]) for key, own in wanted.items()}
+    named = {key: (re.sub(r"\W+", "-", key), PLANTED, [*common, *own]) for key, own in wanted.items()}
     return comparisons.write_configs(options.runs / "planted", named)
 
 
