@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-const char *const schedule_names[SCHEDULE_KINDS] = {
-    "ring", "doubling", "rabenseifner", "pairwise", "at_once", "tree", "gather", "pingpong"};
+const char *const schedule_names[SCHEDULE_KINDS] = {"ring", "doubling", "rabenseifner", "pairwise", "at_once",
+    "ring_alltoall", "bruck", "tree", "gather", "pingpong"};
 const char *const schedule_order_names[SCHEDULE_ORDERS] = {"grouped", "interleaved", "random"};
 
 static size_t find(const char *const *names, size_t count, const char *name)
@@ -26,7 +26,12 @@ enum schedule_order schedule_order_find(const char *name)
 
 bool schedule_is_alltoall(enum schedule_kind kind)
 {
-    return kind == SCHEDULE_PAIRWISE || kind == SCHEDULE_AT_ONCE;
+    return kind == SCHEDULE_PAIRWISE || kind == SCHEDULE_AT_ONCE || schedule_passes_on(kind);
+}
+
+bool schedule_passes_on(enum schedule_kind kind)
+{
+    return kind == SCHEDULE_RING_ALLTOALL || kind == SCHEDULE_BRUCK;
 }
 
 /* ---- lists ---- */
@@ -41,6 +46,8 @@ struct list {
 static void post(struct list *list, uint32_t place, struct schedule_message message)
 {
     message.peer = list->schedule->order != NULL ? list->schedule->order[place] : place;
+    if (message.stride == 0)
+        message.run_bytes = message.stride = message.bytes;
     list->messages[list->count++] = message;
 }
 
@@ -141,6 +148,34 @@ static void at_once(struct list *list, uint32_t step)
         post_block(list, (list->place + distance) % n, a_send);
 }
 
+/* Receives from the place `distance` behind where it sends from to the place as far ahead. */
+static void pass_on(struct list *list, uint32_t distance, struct schedule_message message)
+{
+    const uint32_t n = list->schedule->num_ranks;
+    message.is_receive = true;
+    post(list, (list->place + n - distance) % n, message);
+    message.is_receive = false;
+    post(list, (list->place + distance) % n, message);
+}
+
+static void ring_alltoall(struct list *list, uint32_t step)
+{
+    const uint32_t n = list->schedule->num_ranks, first = step + 1;
+    const size_t block = list->schedule->bytes / n;
+    pass_on(list, 1, (struct schedule_message){.offset = block * first, .bytes = block * (n - first)});
+}
+
+/* Blocks whose number has bit `step` form runs of 2^step; the last run may be shorter. */
+static void bruck(struct list *list, uint32_t step)
+{
+    const uint32_t n = list->schedule->num_ranks, run = 1u << step, rest = n % (2 * run);
+    const uint32_t count = n / (2 * run) * run + (rest > run ? rest - run : 0);
+    const size_t block = list->schedule->bytes / n;
+    const struct schedule_message message = {
+        .offset = block * run, .bytes = block * count, .run_bytes = block * run, .stride = block * 2 * run};
+    pass_on(list, run, message);
+}
+
 /* Sends from places that are multiples of twice the step's distance to those at that distance. */
 static void tree(struct list *list, uint32_t step)
 {
@@ -169,6 +204,8 @@ size_t schedule_num_steps(const struct schedule *schedule)
         [SCHEDULE_RABENSEIFNER] = 2 * log,
         [SCHEDULE_PAIRWISE] = n - 1,
         [SCHEDULE_AT_ONCE] = 1,
+        [SCHEDULE_RING_ALLTOALL] = n - 1,
+        [SCHEDULE_BRUCK] = log,
         [SCHEDULE_TREE] = log,
         [SCHEDULE_GATHER] = n - 1,
         [SCHEDULE_PINGPONG] = 2};
@@ -184,7 +221,7 @@ size_t schedule_step(
     const struct schedule *schedule, uint32_t place, size_t step, struct schedule_message *messages_out)
 {
     static void (*const algorithms[SCHEDULE_KINDS])(struct list * list, uint32_t step) = {
-        ring, doubling, rabenseifner, pairwise, at_once, tree, gather, pingpong};
+        ring, doubling, rabenseifner, pairwise, at_once, ring_alltoall, bruck, tree, gather, pingpong};
     struct list list = {schedule, place, messages_out, 0};
     algorithms[schedule->kind](&list, (uint32_t)step);
     return list.count;

@@ -6,7 +6,8 @@
  * then. Nothing is stored: a step is computed where it is asked for.
  *
  * Sources: Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH"
- * (2005). */
+ * (2005); Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient Algorithms for All-to-All Communications in
+ * Multiport Message-Passing Systems" (1997). */
 #ifndef PH_BENCH_SCHEDULES_H
 #define PH_BENCH_SCHEDULES_H
 
@@ -15,14 +16,16 @@
 #include <stdint.h>
 
 enum schedule_kind {
-    SCHEDULE_RING,         /* AllReduce: reduce-scatter and gather, to the next rank */
-    SCHEDULE_DOUBLING,     /* AllReduce: all bytes, between ranks at distances 1, 2, 4, ... */
-    SCHEDULE_RABENSEIFNER, /* AllReduce: halves, quarters, ... at distances 1, 2, ...; then backwards */
-    SCHEDULE_PAIRWISE,     /* AlltoAll: in step s to the s-th rank behind */
-    SCHEDULE_AT_ONCE,      /* AlltoAll: all messages in one step */
-    SCHEDULE_TREE,         /* Bcast: binomial tree, from the first rank of the order */
-    SCHEDULE_GATHER,       /* AllGather: parts, to the next rank */
-    SCHEDULE_PINGPONG,     /* all bytes from the first rank of the order to the second, and back */
+    SCHEDULE_RING,          /* AllReduce: reduce-scatter and gather, to the next rank */
+    SCHEDULE_DOUBLING,      /* AllReduce: all bytes, between ranks at distances 1, 2, 4, ... */
+    SCHEDULE_RABENSEIFNER,  /* AllReduce: halves, quarters, ... at distances 1, 2, ...; then backwards */
+    SCHEDULE_PAIRWISE,      /* AlltoAll: in step s to the s-th rank ahead */
+    SCHEDULE_AT_ONCE,       /* AlltoAll: all messages in one step */
+    SCHEDULE_RING_ALLTOALL, /* AlltoAll: all that has not arrived, to the next rank */
+    SCHEDULE_BRUCK,         /* AlltoAll: in step k what has bit k in its distance, to the 2^k-th rank ahead */
+    SCHEDULE_TREE,          /* Bcast: binomial tree, from the first rank of the order */
+    SCHEDULE_GATHER,        /* AllGather: parts, to the next rank */
+    SCHEDULE_PINGPONG,      /* all bytes from the first rank of the order to the second, and back */
     SCHEDULE_KINDS
 };
 extern const char *const schedule_names[SCHEDULE_KINDS]; /* "ring", "doubling", ... */
@@ -34,17 +37,23 @@ struct schedule {
     const uint32_t *order; /* (num_ranks) rank at each place of the algorithm; NULL: place = rank; borrowed */
 };
 
-/* One message of a step. A rank has two buffers: AlltoAlls send from one and receive into the other, all
- * others use the second alone. */
+/* One message of a step. A rank has two buffers: PAIRWISE and AT_ONCE send from one and receive into the
+ * other, block by place. All others use the second alone.
+ *
+ * RING_ALLTOALL and BRUCK pass blocks on: block d of the buffer is for the place d ahead at the start, and
+ * from the place d behind at the end. A step's two messages have the same bytes of the buffer, so a rank
+ * first copies what it sends to a staging buffer, where the runs are packed. */
 struct schedule_message {
     uint32_t peer;
-    bool is_receive, is_sum; /* is_sum: what is received is added */
-    size_t offset, bytes;    /* in the buffer */
+    bool is_receive, is_sum;  /* is_sum: what is received is added */
+    size_t offset, bytes;     /* first byte in the buffer; bytes of all runs */
+    size_t run_bytes, stride; /* byte i is at offset + i / run_bytes * stride + i % run_bytes in the buffer */
 };
 
 /* Gives the kind of a name; SCHEDULE_KINDS: there is none. */
 enum schedule_kind schedule_find(const char *name);
 bool schedule_is_alltoall(enum schedule_kind kind);
+bool schedule_passes_on(enum schedule_kind kind); /* RING_ALLTOALL, BRUCK */
 
 size_t schedule_num_steps(const struct schedule *schedule);
 /* Returns the length of the longest list that schedule_step gives. */

@@ -4,7 +4,7 @@
  *
  * Rank 0 prints a line for each of each round: its seconds from the common start to the last rank's end. All
  * ranks sleep until the start, which lies MICROSECONDS after they have met: the ranks of a real run share a
- * machine, and its clock. One buffer serves all messages; nothing is added up. */
+ * machine, and its clock. One buffer serves all messages; nothing is added up, or packed. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -39,6 +39,18 @@ static void a_tree_takes_its_depth(void **state)
     assert_int_equal(tree.num_messages, 3);
 }
 
+/* Blocks of 1000 bytes, a microsecond each: the ring sends three, two and one, Bruck two twice. */
+static void blocks_that_are_passed_on_take_their_steps(void **state)
+{
+    (void)state;
+    const struct schedule_outcome ring = simulate(star, SCHEDULE_RING_ALLTOALL, 4000, ORDER_GROUPED);
+    const struct schedule_outcome bruck = simulate(star, SCHEDULE_BRUCK, 4000, ORDER_GROUPED);
+    assert_near(ring.seconds * 1e6, 3 * (1 + 10 + 1) + 3 + 2 + 1, 1e-3, 0);
+    assert_near(bruck.seconds * 1e6, 2 * (1 + 2 + 10 + 1), 1e-3, 0);
+    assert_int_equal(ring.num_messages, 3 * 4);
+    assert_int_equal(bruck.num_messages, 2 * 4);
+}
+
 /* A rack's link carries one message of 100 kB at a time, or four, at a quarter of a host's rate. */
 static void an_order_decides_how_many_messages_leave_a_rack(void **state)
 {
@@ -53,6 +65,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_takes_its_steps_one_after_the_other),
         cmocka_unit_test(a_tree_takes_its_depth),
+        cmocka_unit_test(blocks_that_are_passed_on_take_their_steps),
         cmocka_unit_test(an_order_decides_how_many_messages_leave_a_rack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

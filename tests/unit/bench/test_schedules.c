@@ -48,22 +48,40 @@ static void check_overlaps(const struct player *player, const struct schedule_me
     }
 }
 
-/* AlltoAlls send from another buffer than they receive into, so that only others can overlap. */
+static size_t place_in_buffer(const struct schedule_message *message, size_t i)
+{
+    return message->offset + i / message->run_bytes * message->stride + i % message->run_bytes;
+}
+
+static void copy_sent(const struct byte *buffer, struct posted *posted, size_t buffer_bytes)
+{
+    for (size_t i = 0; i < posted->message.bytes; i++) {
+        const size_t place = place_in_buffer(&posted->message, i);
+        assert_true(place < buffer_bytes);
+        posted->data[i] = buffer[place];
+    }
+}
+
+static bool has_two_buffers(enum schedule_kind kind)
+{
+    return schedule_is_alltoall(kind) && !schedule_passes_on(kind);
+}
+
+/* Messages overlap only where sends are staged, or come from another buffer than receives go into. */
 static void post_step(struct play *play, struct player *player)
 {
     struct schedule_message messages[2 * MOST];
-    const bool is_alltoall = schedule_is_alltoall(play->schedule.kind);
+    const enum schedule_kind kind = play->schedule.kind;
     const size_t count = schedule_step(&play->schedule, player->place, player->step, messages);
     assert_true(count <= schedule_most_messages(&play->schedule));
     player->count = 0;
     for (size_t i = 0; i < count; i++) {
         assert_true(messages[i].offset + messages[i].bytes <= play->schedule.bytes);
-        if (!is_alltoall)
+        if (!schedule_is_alltoall(kind))
             check_overlaps(player, &messages[i]);
         struct posted *posted = &player->posted[player->count++];
         *posted = (struct posted){.message = messages[i]};
-        memcpy(posted->data, (is_alltoall ? player->in : player->out) + messages[i].offset,
-            messages[i].bytes * sizeof *posted->data);
+        copy_sent(has_two_buffers(kind) ? player->in : player->out, posted, play->schedule.bytes);
     }
 }
 
@@ -71,7 +89,7 @@ static void receive(struct player *player, const struct posted *sent, struct sch
 {
     assert_int_equal(sent->message.bytes, message->bytes);
     for (size_t i = 0; i < message->bytes; i++) {
-        struct byte *byte = &player->out[message->offset + i];
+        struct byte *byte = &player->out[place_in_buffer(message, i)];
         assert_true(!message->is_sum || (byte->ranks & sent->data[i].ranks) == 0);
         byte->ranks = (message->is_sum ? byte->ranks : 0) | sent->data[i].ranks;
         byte->offset = sent->data[i].offset;
@@ -177,15 +195,21 @@ static uint32_t expected(const struct play *play, size_t offset)
     }
 }
 
+/* Blocks lie by their places, or, where they are passed on, by distances behind and ahead. The own one is not
+ * sent. */
 static void check_alltoall(const struct play *play, const struct player *player)
 {
     const uint32_t n = play->schedule.num_ranks;
     const size_t block = play->schedule.bytes / n;
-    for (size_t i = 0; i < block * n; i++) {
-        if (i / block == player->place) /* its own, which it need not send */
-            continue;
-        assert_int_equal(player->out[i].ranks, 1u << rank_at(play, i / block));
-        assert_int_equal(player->out[i].offset, player->place * block + i % block);
+    for (uint32_t from = 0; from < n; from++) {
+        const uint32_t ahead = (player->place + n - from) % n;
+        const bool is_by_distance = schedule_passes_on(play->schedule.kind);
+        const size_t sent_at = is_by_distance ? ahead : player->place, got_at = is_by_distance ? ahead : from;
+        for (size_t i = 0; i < block && ahead != 0; i++) {
+            const struct byte *byte = &player->out[got_at * block + i];
+            assert_int_equal(byte->ranks, 1u << rank_at(play, from));
+            assert_int_equal(byte->offset, sent_at * block + i);
+        }
     }
 }
 
@@ -198,6 +222,15 @@ static void check_outcome(const struct play *play)
         for (size_t i = 0; i < play->schedule.bytes && !schedule_is_alltoall(play->schedule.kind); i++)
             assert_int_equal(player->out[i].ranks, expected(play, i));
     }
+}
+
+static size_t bits_set_below(uint32_t count)
+{
+    size_t bits = 0;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t rest = i; rest != 0; rest &= rest - 1)
+            bits++;
+    return bits;
 }
 
 /* Gives the bytes that an algorithm must send in all, by the formulas of its source. */
@@ -213,6 +246,10 @@ static size_t expected_bytes(const struct schedule *schedule)
     case SCHEDULE_PAIRWISE:
     case SCHEDULE_AT_ONCE:
         return n * (n - 1) * (bytes / n);
+    case SCHEDULE_RING_ALLTOALL:
+        return n * (n * (n - 1) / 2) * (bytes / n);
+    case SCHEDULE_BRUCK:
+        return n * bits_set_below(schedule->num_ranks) * (bytes / n);
     case SCHEDULE_PINGPONG:
         return 2 * bytes;
     default:
