@@ -38,8 +38,8 @@ TOPOLOGY = ROOT / "configs" / "topology" / "racks_128x8.yaml"
 RANKS_PER_HOST = 8
 RATES = {"version": 1, "label": "published: data sheet of the H100 SXM (FP32, HBM3); 5 us a kernel is assumed",
          "rates": {"flops_per_s": 67e12, "bytes_per_s": 3.35e12, "overhead_us": 5}}
-MOST_STEP_RATIO = 1.05  # of full over replicas (shared spec fsdp, point 5)
-MOST_PEAK_RATIO = 1.05  # of a shard and two units (point 3)
+MOST_STEP_RATIO = 1.05  # of full over replicas
+MOST_PEAK_RATIO = 1.05  # of two shards, four units and slots
 MIB = 1 << 20
 
 
@@ -134,6 +134,7 @@ MODES = {
     "keep_after_forward, group": f"{{mode: keep_after_forward, group: {RANKS_PER_HOST}, {UNIT}}}",
 }
 SAMPLES = 64  # of a simulated rank
+SAME_BYTES = 0.001  # threads of the simulation differ by some pages: on one host hybrid is full
 
 
 def simulate_modes(options):
@@ -154,7 +155,8 @@ def simulate_modes(options):
         lowest = max(sharded, key=sharded.get)
         holds &= held(lowest == "full", f"of sharded parameters, 'full' has the lowest rate (it is '{lowest}')")
         least = min(peaks, key=peaks.get)
-        holds &= held(least == "full", f"'full' takes the least memory (it is '{least}')")
+        is_least = peaks["full"] <= (1 + SAME_BYTES) * peaks[least]
+        holds &= held(is_least, "'full' takes the least memory" + ("" if is_least else f" (it is '{least}')"))
         if world > RANKS_PER_HOST:
             kept = "keep_after_forward, group"
             holds &= held(min(sharded, key=sharded.get) == kept, "groups that keep parameters have the highest rate")
@@ -223,8 +225,8 @@ def time_steps(options):
         exposed = statistics.median(ranks["exposed_share"] for ranks, _ in found[way])
         sent = found[way][0][0]["sent_bytes"] / 2 / found[way][0][0]["measured_steps"]
         told = "–" if way == "replicated" else f"{ratio:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}), at most {MOST_STEP_RATIO}"
-        rows.append((way, f"{statistics.median(medians[way]) * 1e3:.1f}", f"{fastest[way] * 1e3:.1f}", f"{exposed:.1%}",
-                     mib(sent), told))
+        rows.append((way, f"{statistics.median(medians[way]) * 1e3:.1f}",
+                     f"{fastest[way] * 1e3:.1f} ({fastest[way] / fastest['replicated']:.3f})", f"{exposed:.1%}", mib(sent), told))
     print(f"16 layers of 1024 x 1024, 2 ranks of {batch // 2} samples, sgd, {options.rounds} paired rounds of {steps} steps: "
           f"*measured here*, {network_figures.processor()}.\n")
     print(table(("mode", "ms a step", "fastest", "exposed", "MiB sent a rank", "median of paired ratios"), rows), end="")
