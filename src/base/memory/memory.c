@@ -37,6 +37,14 @@ static size_t round_up_to_huge(size_t size)
     return (size + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
 }
 
+/* Returns the bytes from the start that are to be huge pages: all, unless the last page would add more than a
+ * sixteenth to the size, as in an array that is little larger than two of them. */
+static size_t huge_part(size_t size)
+{
+    const size_t all = round_up_to_huge(size);
+    return all - size <= size / 16 ? all : size / HUGE_BYTES * HUGE_BYTES;
+}
+
 /* Maps a huge page more than wanted and unmaps what lies before and after the aligned part. */
 static void *map_huge(size_t size)
 {
@@ -49,7 +57,10 @@ static void *map_huge(size_t size)
     if (before > 0)
         munmap(start, before);
     munmap(start + before + wanted, HUGE_BYTES - before);
-    madvise(start + before, wanted, MADV_HUGEPAGE); /* advice: a kernel without it is fine */
+    const size_t huge = huge_part(size);
+    madvise(start + before, huge, MADV_HUGEPAGE); /* advice: a kernel without it is fine */
+    if (huge < wanted)
+        madvise(start + before + huge, wanted - huge, MADV_NOHUGEPAGE);
     return start + before;
 }
 

@@ -28,6 +28,26 @@ static void memory_is_zeroed_and_aligned(void **state)
     ph__memory_free(NULL, 12);
 }
 
+/* Of many arrays that are little larger than two huge pages, none may take three. The addition of ASan's own
+ * pages is far below the bound. */
+static void huge_pages_waste_little(void **state)
+{
+    (void)state;
+    enum { NUM_ARRAYS = 16 };
+    const size_t size = (4u << 20) + 5000;
+    void *arrays[NUM_ARRAYS];
+    const uint64_t before = ph__memory_anonymous_bytes();
+    for (size_t i = 0; i < NUM_ARRAYS; i++) {
+        assert_ok(ph__memory_alloc(size, "a test", &arrays[i]));
+        memset(arrays[i], 1, size);
+    }
+    const uint64_t taken = ph__memory_anonymous_bytes() - before;
+    assert_true(taken >= NUM_ARRAYS * size);
+    assert_true(taken < NUM_ARRAYS * (size + size / 8));
+    for (size_t i = 0; i < NUM_ARRAYS; i++)
+        ph__memory_free(arrays[i], size);
+}
+
 static void what_cannot_be_had_is_named(void **state)
 {
     (void)state;
@@ -195,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(hooks_are_asked_for_large_memory),
+        cmocka_unit_test(huge_pages_waste_little),
         cmocka_unit_test(what_cannot_be_had_is_named),
         cmocka_unit_test(size_arithmetic_sees_overflow),
         cmocka_unit_test(arrays_grow_by_doubling_and_keep_their_items),
