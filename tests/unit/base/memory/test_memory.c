@@ -28,8 +28,7 @@ static void memory_is_zeroed_and_aligned(void **state)
     ph__memory_free(NULL, 12);
 }
 
-/* Of many arrays that are little larger than two huge pages, none may take three. The addition of ASan's own
- * pages is far below the bound. */
+/* Arrays that are little larger than two huge pages must not take three. */
 static void huge_pages_waste_little(void **state)
 {
     (void)state;
