@@ -59,7 +59,6 @@ struct ph__dense_bytes {
 };
 struct ph__dense_bytes ph__dense_bytes_of(const struct ph__plan_units *units,
     const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches);
-uint64_t ph__dense_bytes_sum(const struct ph__dense_bytes *bytes);
 
 /* Visits the messages of all units in a step. Sums of shards over groups (hybrid) are cut as if a member's
  * numbers filled one bucket after the other; their parts may differ by a number where buckets end earlier. */

@@ -93,7 +93,7 @@ struct ph__dense_bytes ph__dense_bytes_of(const struct ph__plan_units *units,
     return bytes;
 }
 
-uint64_t ph__dense_bytes_sum(const struct ph__dense_bytes *bytes)
+static uint64_t sum_bytes(const struct ph__dense_bytes *bytes)
 {
     return bytes->parameters + bytes->slots + bytes->gradients + bytes->gathered;
 }
@@ -117,7 +117,7 @@ static ph_status try_mode(const struct ph__topology *topology, enum ph__dense_mo
     const ph_status status = ph__plan_units_make(&trial, &settings, dense, num_dense);
     const struct ph__dense_bytes bytes =
         ph__dense_bytes_of(&trial.units, dense, num_dense, num_micro_batches);
-    *bytes_out = ph__dense_bytes_sum(&bytes);
+    *bytes_out = sum_bytes(&bytes);
     ph__plan_fini(&trial);
     return status;
 }

@@ -8,42 +8,28 @@ static bool is_packed(const struct ph__unit *unit)
     return unit->wire != PH_WIRE_FP32;
 }
 
-/* Counts the numbers of the node's parameters. */
-static size_t count_numbers(const struct ph__unit_attributes *attributes)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < attributes->count; i++)
-        count += ph__type_elements_from(&attributes->unit->types[attributes->parameters[i]], 0);
-    return count;
-}
-
 /* ---- messages ----
  *
  * A member sends each other one the rows of its shards, parameter by parameter. */
 
-/* Returns where a member's rows of parameter i belong: in the whole parameter or, packed, behind all pieces
- * of earlier parameters and members. */
-static void *place_of(const struct ph__call *call, const void *wholes, size_t i, size_t member)
+/* Returns where a member's rows of parameter i belong, given what start has in flight: in the whole parameter
+ * or, packed, behind all pieces of earlier parameters and members. */
+static void *place_of(
+    const struct ph__call *call, const struct ph__operand *in_flight, size_t i, size_t member)
 {
     const struct ph__unit_attributes *attributes = ph__unit_of(call);
     const struct ph__unit *unit = attributes->unit;
     const struct ph__unit_piece piece = ph__unit_piece(unit, attributes->parameters[i], member);
     if (!is_packed(unit))
-        return (ph_real *)((const struct ph__operand *)wholes)[i].data + piece.first;
-    size_t before = piece.first;
-    for (size_t k = 0; k < i; k++)
-        before += ph__type_elements_from(&unit->types[attributes->parameters[k]], 0);
-    return (char *)((const struct ph__operand *)wholes)->data + ph__wire_bytes(unit->wire, 1, before);
-}
-
-static size_t most_messages(const struct ph__unit_attributes *attributes)
-{
-    return 2 * attributes->count * ph__unit_group(attributes->unit)->size;
+        return (ph_real *)in_flight[i].data + piece.first;
+    return (char *)in_flight->data +
+           ph__wire_bytes(unit->wire, 1, ph__unit_numbers_before(attributes, i) + piece.first);
 }
 
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
-    return most_messages(ph__unit_of(call)) * sizeof(struct ph__message);
+    const struct ph__unit_attributes *attributes = ph__unit_of(call);
+    return ph__unit_message_bytes(attributes, ph__unit_group(attributes->unit)->size);
 }
 
 /* Lists the rows of one member for, or from, a rank. Returns how many messages these are. */
@@ -86,9 +72,8 @@ static ph_status start_infer(struct ph__infer *infer)
     const struct ph__unit *unit = attributes->unit;
     infer->outputs[PH_GATHER_TICKET] = infer->outputs[PH_GATHER_STAMP] = ph__scalar_type();
     if (is_packed(unit)) {
-        const size_t bytes = ph__wire_bytes(unit->wire, 1, count_numbers(attributes));
-        infer->outputs[PH_GATHER_NUMBERS] =
-            ph__dense_type(1, &(struct ph_dim){.extent = ph__divide_up(bytes, sizeof(ph_real))});
+        infer->outputs[PH_GATHER_NUMBERS] = ph__unit_bytes_type(
+            ph__wire_bytes(unit->wire, 1, ph__unit_numbers_before(attributes, attributes->count)));
         return PH_OK;
     }
     for (size_t i = 0; i < attributes->count; i++)
@@ -171,7 +156,8 @@ static ph_status wait_infer(struct ph__infer *infer)
 static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph__unit_attributes *attributes = ph__unit_of(call);
-    const size_t count = is_packed(attributes->unit) ? count_numbers(attributes) : 0;
+    const size_t count =
+        is_packed(attributes->unit) ? ph__unit_numbers_before(attributes, attributes->count) : 0;
     cost_out->bytes = (double)(ph__wire_bytes(attributes->unit->wire, 1, count) + count * sizeof(ph_real));
 }
 

@@ -29,20 +29,7 @@ static size_t count_numbers(const struct ph__unit_attributes *attributes, size_t
     return count;
 }
 
-static size_t count_all(const struct ph__unit_attributes *attributes)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < attributes->count; i++)
-        count += ph__type_elements_from(&attributes->unit->types[attributes->parameters[i]], 0);
-    return count;
-}
-
 /* ---- start ---- */
-
-static struct ph_type bytes_type(size_t bytes)
-{
-    return ph__dense_type(1, &(struct ph_dim){.extent = ph__divide_up(bytes, sizeof(ph_real))});
-}
 
 static ph_status start_infer(struct ph__infer *infer)
 {
@@ -51,25 +38,23 @@ static ph_status start_infer(struct ph__infer *infer)
     const struct ph__group *group = ph__unit_group(unit);
     const size_t slot = wire_bytes(unit, count_numbers(attributes, group->own));
     infer->outputs[TICKET] = ph__scalar_type();
-    infer->outputs[RECEIVED] = bytes_type((group->size - 1) * slot);
-    infer->outputs[PACKED] = bytes_type(is_packed(unit) ? wire_bytes(unit, count_all(attributes)) : 0);
+    infer->outputs[RECEIVED] = ph__unit_bytes_type((group->size - 1) * slot);
+    infer->outputs[PACKED] = ph__unit_bytes_type(
+        is_packed(unit) ? wire_bytes(unit, ph__unit_numbers_before(attributes, attributes->count)) : 0);
     return PH_OK;
 }
 
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
     const struct ph__unit_attributes *attributes = ph__unit_of(call);
-    return 2 * attributes->count * ph__unit_group(attributes->unit)->size * sizeof(struct ph__message);
+    return ph__unit_message_bytes(attributes, ph__unit_group(attributes->unit)->size);
 }
 
 /* Returns a gradient's packed numbers, which lie behind those of the gradients before it. */
 static char *packed_at(
     const struct ph__unit_attributes *attributes, const struct ph__operand *packed, size_t i)
 {
-    size_t before = 0;
-    for (size_t k = 0; k < i; k++)
-        before += ph__type_elements_from(&attributes->unit->types[attributes->parameters[k]], 0);
-    return (char *)packed->data + wire_bytes(attributes->unit, before);
+    return (char *)packed->data + wire_bytes(attributes->unit, ph__unit_numbers_before(attributes, i));
 }
 
 static void pack(const struct ph__call *call)

@@ -56,6 +56,27 @@ static inline struct ph__unit_piece ph__unit_piece(
         (plan->bounds[member + 1] - plan->bounds[member]) * plan->columns};
 }
 
+/* Counts the numbers of a node's whole parameters before its parameter i; of all of them for i = count. */
+static inline size_t ph__unit_numbers_before(const struct ph__unit_attributes *attributes, size_t i)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < i; k++)
+        count += ph__type_elements_from(&attributes->unit->types[attributes->parameters[k]], 0);
+    return count;
+}
+
+/* Returns a type with room for so many bytes that travel. */
+static inline struct ph_type ph__unit_bytes_type(size_t bytes)
+{
+    return ph__dense_type(1, &(struct ph_dim){.extent = ph__divide_up(bytes, sizeof(ph_real))});
+}
+
+/* Returns scratch for one message of each parameter to, and one from, each member. */
+static inline size_t ph__unit_message_bytes(const struct ph__unit_attributes *attributes, size_t group_size)
+{
+    return 2 * attributes->count * group_size * sizeof(struct ph__message);
+}
+
 static inline const struct ph__group *ph__unit_group(const struct ph__unit *unit)
 {
     return unit->sharding->unit_group;

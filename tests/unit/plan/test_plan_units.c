@@ -259,7 +259,7 @@ static uint64_t bytes_by(const struct ph__plan *plan, enum ph__dense_mode mode)
     assert_ok(ph__plan_units_make(&trial, &settings, layers, COUNT(layers)));
     const struct ph__dense_bytes bytes = ph__dense_bytes_of(&trial.units, layers, COUNT(layers), 1);
     ph__plan_fini(&trial);
-    return ph__dense_bytes_sum(&bytes);
+    return bytes.parameters + bytes.slots + bytes.gradients + bytes.gathered;
 }
 
 static void bytes_are_shards_and_two_units(void **state)
