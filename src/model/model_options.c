@@ -53,9 +53,8 @@ static const struct ph__option options[] = {
         .traits = PH_KEY_IS_PLACE),
     PH_CHOICE_KEY("tower_module", FIELD(settings.tower_module), "linear", "linear|cross|identity",
         "Layers of a tower of F features. linear: tower_outputs F vectors that are linear in all of its "
-        "embeddings, beside tower_feature_outputs vectors for each feature, linear in its embedding. cross: "
-        "a "
-        "cross layer before these. identity: the embeddings as they are."),
+        "embeddings, beside tower_feature_outputs vectors for each feature, linear in its embedding. "
+        "cross: a cross layer before these. identity: the embeddings as they are."),
     PH_INTEGER_KEY("tower_dim", FIELD(settings.tower_dim), "0", 0, 65536,
         "Length of a tower's vectors. 0: embedding_dim."),
     PH_INTEGER_KEY("tower_outputs", FIELD(settings.tower_outputs), "1", 0, 65536,

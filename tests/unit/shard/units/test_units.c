@@ -201,6 +201,23 @@ static void run(struct trial trial, size_t world_size, struct thread_rank_end *e
     thread_ranks_run(&ranks, run_rank, &trial, ends_out);
 }
 
+/* Creates a distribution of sharded parameters for ranks that sum whole gradients. */
+static ph_status refuse_whole_sums(struct ph_comm *comm, void *context)
+{
+    const struct ph_reducer reducer = {0};
+    struct ph__plan plan = {0};
+    struct ph_distribution *distribution = NULL;
+    PH_TRY(make_plan(context, comm, &plan));
+    struct ph__distribution_options options = {.comm = comm, .plan = &plan, .dense = PH_WIRE_INT8};
+    RANK_CHECK(ph__distribution_create(&options, &distribution) == PH_ERROR_CONFIG);
+    RANK_CHECK(strstr(ph_error_text(), "with dense mode 'full' use fp32, fp16 or bf16") != NULL);
+    options = (struct ph__distribution_options){.comm = comm, .plan = &plan, .reducer = &reducer};
+    RANK_CHECK(ph__distribution_create(&options, &distribution) == PH_ERROR_CONFIG);
+    RANK_CHECK(strstr(ph_error_text(), "parallel.sync: hub sums whole gradients") != NULL);
+    ph__plan_fini(&plan);
+    return PH_OK;
+}
+
 /* ---- tests ---- */
 
 static void wholes_and_sums_are_those_of_the_members(void **state)
@@ -244,6 +261,14 @@ static void a_gather_that_an_update_has_overtaken_is_refused(void **state)
         strstr(ends[0].text, "unit 'a.weight' was updated after its parameters had been gathered"));
 }
 
+static void hubs_and_int8_which_sum_whole_gradients_are_refused(void **state)
+{
+    (void)state;
+    struct trial trial = {{.mode = PH_DENSE_FULL}, false, false};
+    const struct thread_ranks ranks = {.world_size = 2, .options = {.ranks_per_host = 2}};
+    thread_ranks_run(&ranks, refuse_whole_sums, &trial, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_hybrid_sum_has_two_levels),
         cmocka_unit_test(contributions_are_rounded_once_on_their_way),
         cmocka_unit_test(a_gather_that_an_update_has_overtaken_is_refused),
+        cmocka_unit_test(hubs_and_int8_which_sum_whole_gradients_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
