@@ -67,3 +67,18 @@ for sets in model.kind=lr 'model.kind=din model.din.targets=C1 model.din.histori
     fails 2 'shows no embedding of each feature: train one that does' towers other --towers 2 --out towers.yaml
 done
 cmp -s towers.yaml kept.yaml || complain 'a run that failed has changed the file'
+
+# Names that model.towers cannot have are refused.
+awk 'BEGIN { print "label,a:b,c"; for (i = 0; i < 60; i++) printf "%d,x%d,y%d\n", i % 3 == 0, i % 5, i % 4 }' >named.csv
+cat >named.yaml <<'END'
+data:
+  train: named.csv
+  valid: named.csv
+  format: csv
+  encoding: vocabulary
+  fields: [{name: label, kind: label}, {name: "a:b", kind: id}, {name: c, kind: id}]
+model: {kind: dlrm, embedding_dim: 4, top_units: [4]}
+train: {epochs: 1, batch_size: 20}
+END
+succeeds train named.yaml --out named --quiet
+fails 2 "feature 'a:b' has ',', '|' or ':' in its name, which model.towers cannot name" towers named --towers 2 --out -

@@ -165,6 +165,20 @@ static void print(const struct towers *towers, const char *path)
 
 /* ---- the verb ---- */
 
+/* Checks that model.towers can name every feature. */
+static ph_status check_names(const struct ph_encoder *encoder)
+{
+    for (size_t i = 0; i < ph_encoder_num_sparse(encoder); i++) {
+        const char *name = ph_encoder_sparse(encoder, i)->name;
+        if (strpbrk(name, ",|:") != NULL)
+            return ph_fail(PH_ERROR_CONFIG,
+                "feature '%s' has ',', '|' or ':' in its name, which model.towers cannot name: rename it in "
+                "data.fields",
+                name);
+    }
+    return PH_OK;
+}
+
 static ph_status allocate(struct towers *towers)
 {
     const size_t count = ph_encoder_num_sparse(towers->scoring.model.encoder);
@@ -172,6 +186,7 @@ static ph_status allocate(struct towers *towers)
         return ph_fail(PH_ERROR_USAGE,
             "--towers '%" PRId64 "' must be at most %zu, the number of id features",
             towers->request->num_towers, count);
+    PH_TRY(check_names(towers->scoring.model.encoder));
     towers->num_features = count;
     towers->similarity = ph__arena_alloc_array(&towers->arena, count * count, sizeof *towers->similarity);
     towers->tower_of = ph__arena_alloc_array(&towers->arena, count, sizeof *towers->tower_of);
