@@ -59,7 +59,7 @@ static ph_status check_all_reduce(struct ph_comm *comm, size_t rows)
     uint64_t ticket;
     PH_TRY(fill(ph_comm_rank(comm), rows * COLUMNS, &data));
     PH_TRY(ph__comm_all_reduce_start(
-        comm, &call, ph__comm_world(comm), PH_WIRE_FP32, rows, COLUMNS, data, &ticket));
+        comm, &call, ph__comm_world(comm), PH_WIRE_FP32, rows, COLUMNS, data, NULL, &ticket));
     PH_TRY(ph__comm_wait(comm, ticket));
     for (size_t i = 0; i < rows * COLUMNS; i++)
         TRY_THAT(data[i] == sum_of(world, i));

@@ -67,10 +67,13 @@ ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph__comm_ca
     const struct ph__exchange *exchange, uint64_t *ticket_out);
 
 /* Replaces data (rows, columns) by the sum of all members' data, added in their order. Every contribution and
- * the sum go through the wire format. */
+ * the sum go through the wire format. staging: ph__comm_staging_bytes of memory, aligned to PH_ALIGNMENT and
+ * in use until the sum is there; NULL: memory that the channel keeps. */
 ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_call *call,
     const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns, ph_real *data,
-    uint64_t *ticket_out);
+    void *staging, uint64_t *ticket_out);
+size_t ph__comm_staging_bytes(
+    const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns);
 /* data (sum of rows_of, columns): sets sum_out (rows_of[own], columns) to the sum of all members' parts for
  * this one. Every contribution goes through the wire format. */
 ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph__comm_call *call,

@@ -70,9 +70,10 @@ struct ph__reduction {
     enum ph_wire_format wire;
     size_t rows, columns; /* of all parts together */
     size_t own_rows;
-    ph_real *data;     /* all_reduce: (rows, columns); else NULL */
-    ph_real *sum;      /* (own_rows, columns) */
-    size_t slot_bytes; /* bytes of a contribution to the own part, aligned */
+    ph_real *data;          /* all_reduce: (rows, columns); else NULL */
+    ph_real *sum;           /* (own_rows, columns) */
+    size_t slot_bytes;      /* bytes of a contribution to the own part, aligned */
+    unsigned char *staging; /* the caller's or the operation's */
 };
 
 struct ph__operation {

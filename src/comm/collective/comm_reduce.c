@@ -45,14 +45,27 @@ static size_t packed_at(const struct ph__reduction *reduction, size_t member, si
            member * PH_ALIGNMENT;
 }
 
-static unsigned char *slot_of(const struct ph__operation *operation, size_t member)
-{
-    return operation->staging + member * operation->reduction.slot_bytes;
-}
-
 static size_t part_bytes(const struct ph__reduction *reduction, size_t rows)
 {
     return ph__wire_bytes(reduction->wire, rows, reduction->columns);
+}
+
+/* Returns the bytes of a contribution to the own part, aligned. */
+static size_t slot_bytes(const struct ph__reduction *reduction)
+{
+    return ph__round_up(part_bytes(reduction, reduction->own_rows), PH_ALIGNMENT);
+}
+
+/* slot_bytes is set. */
+static size_t staging_bytes(const struct ph__reduction *reduction)
+{
+    const size_t size = reduction->group->size;
+    return is_packed(reduction) ? packed_at(reduction, size, reduction->rows) : size * reduction->slot_bytes;
+}
+
+static unsigned char *slot_of(const struct ph__operation *operation, size_t member)
+{
+    return operation->reduction.staging + member * operation->reduction.slot_bytes;
 }
 
 /* ---- stage 0: parts to their owners ---- */
@@ -118,7 +131,7 @@ static ph_status send_contributions(
         if (part_bytes(reduction, part.count) == 0)
             continue;
         if (is_packed(reduction)) {
-            unsigned char *packed = operation->staging + packed_at(reduction, member, part.first);
+            unsigned char *packed = reduction->staging + packed_at(reduction, member, part.first);
             pack(comm, reduction, part.count, numbers, packed);
             bytes = packed;
         }
@@ -147,7 +160,7 @@ static ph_status unpack_sums(struct ph_comm *comm, struct ph__operation *operati
         const struct part part = part_of(group, reduction->rows, NULL, member);
         const unsigned char *bytes = member == group->own
                                          ? slot_of(operation, member)
-                                         : operation->staging + packed_at(reduction, member, part.first);
+                                         : reduction->staging + packed_at(reduction, member, part.first);
         unpack(comm, reduction, part.count, bytes, reduction->data + part.first * reduction->columns);
     }
     operation->advance = NULL;
@@ -162,7 +175,7 @@ static ph_status receive_sums(struct ph_comm *comm, struct ph__operation *operat
         const struct part part = part_of(group, reduction->rows, NULL, member);
         const size_t bytes = part_bytes(reduction, part.count);
         void *to = is_packed(reduction)
-                       ? (void *)(operation->staging + packed_at(reduction, member, part.first))
+                       ? (void *)(reduction->staging + packed_at(reduction, member, part.first))
                        : (void *)(reduction->data + part.first * reduction->columns);
         if (member != group->own && bytes > 0)
             PH_TRY(ph__operation_receive(comm, operation, group->ranks[member], to, bytes));
@@ -214,11 +227,12 @@ static ph_status start(struct ph_comm *comm, const struct ph__comm_call *call,
     size_t most_rows = 0;
     for (size_t member = 0; member < group->size; member++)
         most_rows = ph__max(most_rows, part_of(group, reduction->rows, rows_of, member).count);
-    reduction->slot_bytes = ph__round_up(part_bytes(reduction, reduction->own_rows), PH_ALIGNMENT);
-    const size_t staging = is_packed(reduction) ? packed_at(reduction, group->size, reduction->rows)
-                                                : group->size * reduction->slot_bytes;
+    reduction->slot_bytes = slot_bytes(reduction);
     PH_TRY(ph__operation_take(comm, call, count_requests(comm, reduction, most_rows), 0, &operation));
-    PH_TRY(ph__operation_reserve(comm, operation, staging, true));
+    if (reduction->staging == NULL) {
+        PH_TRY(ph__operation_reserve(comm, operation, staging_bytes(reduction), true));
+        reduction->staging = operation->staging;
+    }
     operation->reduction = *reduction;
     operation->advance = reduction->data != NULL ? gather_sums : end_with_sum;
     PH_TRY(receive_contributions(comm, operation));
@@ -226,20 +240,36 @@ static ph_status start(struct ph_comm *comm, const struct ph__comm_call *call,
     return ph__operation_launch(comm, operation, ticket_out);
 }
 
-/* Treats each number as a row, unless a row has a scale of its own (int8): parts may then be cut anywhere. */
-ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_call *call,
-    const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns, ph_real *data,
-    uint64_t *ticket_out)
+/* Returns a sum over all members. Treats each number as a row, unless a row has a scale of its own (int8):
+ * parts may then be cut anywhere. */
+static struct ph__reduction sum_of_all(
+    const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns)
 {
-    struct ph__reduction reduction = {
-        .group = group, .wire = wire, .rows = rows, .columns = columns, .data = data};
+    struct ph__reduction reduction = {.group = group, .wire = wire, .rows = rows, .columns = columns};
     if (wire != PH_WIRE_INT8) {
         reduction.rows = rows * columns;
         reduction.columns = 1;
     }
-    const struct part own = part_of(group, reduction.rows, NULL, group->own);
-    reduction.own_rows = own.count;
-    reduction.sum = data + own.first * reduction.columns;
+    reduction.own_rows = part_of(group, reduction.rows, NULL, group->own).count;
+    return reduction;
+}
+
+size_t ph__comm_staging_bytes(
+    const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns)
+{
+    struct ph__reduction reduction = sum_of_all(group, wire, rows, columns);
+    reduction.slot_bytes = slot_bytes(&reduction);
+    return staging_bytes(&reduction);
+}
+
+ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns, ph_real *data,
+    void *staging, uint64_t *ticket_out)
+{
+    struct ph__reduction reduction = sum_of_all(group, wire, rows, columns);
+    reduction.data = data;
+    reduction.sum = data + part_of(group, reduction.rows, NULL, group->own).first * reduction.columns;
+    reduction.staging = staging;
     return start(comm, call, &reduction, NULL, data, ticket_out);
 }
 

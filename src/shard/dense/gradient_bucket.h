@@ -5,7 +5,7 @@
 #include "op/operator.h"
 #include "shard/sharding.h"
 
-enum { PH_BUCKET_MOST_GRADIENTS = PH_MAX_OPERANDS - 2 };
+enum { PH_BUCKET_MOST_GRADIENTS = PH_MAX_OPERANDS - 3 };
 
 /* Attributes of the nodes that start the bucket's sum and wait for it. */
 struct ph__gradient_bucket {

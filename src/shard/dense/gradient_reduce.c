@@ -10,11 +10,11 @@
 #include "shard/dense/gradient_bucket.h"
 #include "shard/units/units.h"
 
-/* ---- start, by the communicator: gradients -> (rows, columns); ticket ----
+/* ---- start, by the communicator: gradients -> (rows, columns); ticket; staging memory of the sum ----
  *
  * On an int8 wire, rows of PH_DENSE_COLUMNS have a scale each, and the last is padded with zeros. */
 
-enum { ROWS, TICKET, NUM_BETWEEN };
+enum { ROWS, TICKET, STAGING, NUM_BETWEEN };
 
 static size_t num_columns(const struct ph__gradient_bucket *bucket)
 {
@@ -32,6 +32,9 @@ static ph_status start_infer(struct ph__infer *infer)
     infer->outputs[ROWS] =
         ph__dense_type(2, (struct ph_dim[]){ph__dim(num_rows(bucket)), ph__dim(num_columns(bucket))});
     infer->outputs[TICKET] = ph__scalar_type();
+    const size_t bytes =
+        ph__comm_staging_bytes(bucket->group, bucket->sharding->dense, num_rows(bucket), num_columns(bucket));
+    infer->outputs[STAGING] = ph__dense_type(1, (struct ph_dim[]){ph__dim(bytes / sizeof(ph_real))});
     return PH_OK;
 }
 
@@ -52,7 +55,7 @@ static ph_status start_run(struct ph__call *call)
         memset(next, 0, (size_t)(rows + num_rows(bucket) * num_columns(bucket) - next) * sizeof *next);
     uint64_t ticket;
     PH_TRY(ph__comm_all_reduce_start(sharding->comm, &named, bucket->group, sharding->dense, num_rows(bucket),
-        num_columns(bucket), rows, &ticket));
+        num_columns(bucket), rows, call->outputs[STAGING].data, &ticket));
     *call->outputs[TICKET].scalar = (double)ticket;
     return PH_OK;
 }
@@ -65,7 +68,8 @@ static const struct ph__op start = {
     .run = start_run,
 };
 
-/* ---- wait, by the communicator: rows, ticket, the first gradients for their types -> gradients ---- */
+/* ---- wait, by the communicator: rows, ticket, staging memory, the first gradients for their types ->
+ * gradients ---- */
 
 static ph_status wait_infer(struct ph__infer *infer)
 {

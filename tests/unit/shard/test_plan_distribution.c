@@ -34,7 +34,7 @@ static ph_status run_until_summed(struct ph_comm *comm, struct rank_model *model
         numbers[i] = (ph_real)(own + i);
     PH_TRY(rank_model_run(model, &batch, 0, entries));
     PH_TRY(ph__comm_all_reduce_start(comm, &(struct ph__comm_call){CHANNEL, "a sum"}, ph__comm_world(comm),
-        PH_WIRE_FP32, NUM_NUMBERS / 10, 10, numbers, &ticket));
+        PH_WIRE_FP32, NUM_NUMBERS / 10, 10, numbers, NULL, &ticket));
     const double waited = ph__comm_counters(comm).waited_seconds, began = ph__clock_seconds();
     while (comm->operations.num_flying > 0) {
         RANK_CHECK(ph__clock_seconds() - began < THREAD_RANKS_TIMEOUT_SECONDS);

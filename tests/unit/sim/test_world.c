@@ -138,7 +138,7 @@ static ph_status sum_up(struct ph_comm *comm, ph_real *numbers)
     for (size_t i = 0; i < NUMBERS; i++)
         numbers[i] = (ph_real)(ph_comm_rank(comm) + i);
     PH_TRY(ph__comm_all_reduce_start(
-        comm, &call, ph__comm_world(comm), PH_WIRE_FP32, NUMBERS, 1, numbers, &ticket));
+        comm, &call, ph__comm_world(comm), PH_WIRE_FP32, NUMBERS, 1, numbers, NULL, &ticket));
     PH_TRY(ph__comm_wait(comm, ticket));
     for (size_t i = 0; i < NUMBERS; i++)
         if (numbers[i] != (ph_real)(RANKS * (RANKS - 1) / 2 + RANKS * i))

@@ -270,7 +270,8 @@ static ph_status wait_for_each_other(struct ph_comm *comm, const struct ph_reduc
     ph_real data[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     uint64_t ticket;
     PH_TRY(reducer->open(reducer->context, 1, &one, PH_F32));
-    PH_TRY(ph__comm_all_reduce_start(comm, &call, ph__comm_world(comm), PH_WIRE_FP32, 1, 8, data, &ticket));
+    PH_TRY(ph__comm_all_reduce_start(
+        comm, &call, ph__comm_world(comm), PH_WIRE_FP32, 1, 8, data, NULL, &ticket));
     if (ph_comm_rank(comm) > 0)
         PH_TRY(ph__comm_wait(comm, ticket));
     *(float *)reducer->numbers(reducer->context, 0) = 1;

@@ -10,8 +10,8 @@ static ph_status sum_of(struct ph_comm *comm, const char *what)
 {
     float data[16] = {0};
     uint64_t ticket;
-    PH_TRY(ph__comm_all_reduce_start(
-        comm, &(struct ph__comm_call){0, what}, ph__comm_world(comm), PH_WIRE_FP32, 4, 4, data, &ticket));
+    PH_TRY(ph__comm_all_reduce_start(comm, &(struct ph__comm_call){0, what}, ph__comm_world(comm),
+        PH_WIRE_FP32, 4, 4, data, NULL, &ticket));
     return ph__comm_wait(comm, ticket);
 }
 
@@ -359,7 +359,7 @@ static ph_status try_everything_after_a_failure(struct ph_comm *comm, void *cont
     CHECK_FAILS_ALIKE(ph_comm_leave(comm));
     CHECK_FAILS_ALIKE(ph__comm_agree(comm, ""));
     CHECK_FAILS_ALIKE(ph__comm_exchange_start(comm, &call, &(struct ph__exchange){0}, &ticket));
-    CHECK_FAILS_ALIKE(ph__comm_all_reduce_start(comm, &call, world, PH_WIRE_FP32, 2, 2, data, &ticket));
+    CHECK_FAILS_ALIKE(ph__comm_all_reduce_start(comm, &call, world, PH_WIRE_FP32, 2, 2, data, NULL, &ticket));
     CHECK_FAILS_ALIKE(
         ph__comm_reduce_scatter_start(comm, &call, world, PH_WIRE_FP32, rows_of, 2, data, data, &ticket));
     CHECK_FAILS_ALIKE(ph__comm_all_gather_start(comm, &call, world, data, bytes_of, data, &ticket));

@@ -20,7 +20,7 @@ static ph_status sum_on_many_channels(struct ph_comm *comm, void *context)
         const struct ph__comm_call call = {channel * 341, "a bucket"}; /* up to 7843 */
         wire_oracle_numbers(world->own, channel, NUMBERS, data[channel]);
         PH_TRY(ph__comm_all_reduce_start(
-            comm, &call, world, PH_WIRE_FP32, 1, NUMBERS, data[channel], &tickets[channel]));
+            comm, &call, world, PH_WIRE_FP32, 1, NUMBERS, data[channel], NULL, &tickets[channel]));
     }
     for (size_t k = 0; k < CHANNELS; k++) {
         const size_t channel = (k * 7 + world->own * 5) % CHANNELS; /* 7 has no factor of 24 */
@@ -101,7 +101,7 @@ static ph_status poll_until_there(struct ph_comm *comm, void *context)
     uint64_t ticket;
     wire_oracle_numbers(world->own, 0, NUMBERS, data);
     PH_TRY(ph__comm_all_reduce_start(
-        comm, &(struct ph__comm_call){0, "polled"}, world, PH_WIRE_BF16, 5, 10, data, &ticket));
+        comm, &(struct ph__comm_call){0, "polled"}, world, PH_WIRE_BF16, 5, 10, data, NULL, &ticket));
     while (comm->operations.num_flying > 0)
         PH_TRY(ph__comm_progress(comm));
     const double waited = ph__comm_counters(comm).waited_seconds;
@@ -160,7 +160,7 @@ static ph_status step(struct ph_comm *comm)
     PH_TRY(ph__comm_wait(comm, tickets[PH_WIRE_COUNT]));
     for (uint32_t wire = 0; wire < PH_WIRE_COUNT; wire++)
         PH_TRY(ph__comm_all_reduce_start(comm, &(struct ph__comm_call){wire, "a bucket"}, world,
-            (enum ph_wire_format)wire, 5, 10, data[wire], &tickets[wire]));
+            (enum ph_wire_format)wire, 5, 10, data[wire], NULL, &tickets[wire]));
     for (uint32_t wire = 0; wire < PH_WIRE_COUNT; wire++)
         PH_TRY(ph__comm_wait(comm, tickets[wire]));
     return PH_OK;

@@ -1,5 +1,7 @@
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
+#include "comm/collective/comm_inside.h"
 #include "support/thread_ranks.h"
 #include "unit/comm/wire_oracle.h"
 
@@ -32,18 +34,33 @@ static void serial_sum(const struct ph__group *group, enum ph_wire_format wire, 
 static ph_status check_all_reduce(struct ph_comm *comm, const struct ph__group *group,
     enum ph_wire_format wire, size_t rows, size_t columns)
 {
-    const size_t n = rows * columns;
+    enum { MORE = 64 };
+    const size_t n = rows * columns, bytes = ph__comm_staging_bytes(group, wire, rows, columns);
     const struct ph__comm_call call = {(uint32_t)wire, "dense gradients"};
+    unsigned char *staging;
     float data[MOST_NUMBERS + 1], sum[MOST_NUMBERS], wanted[MOST_NUMBERS];
     uint64_t ticket;
     wire_oracle_numbers(ph_comm_rank(comm), n, n, data);
     data[n] = 77;
     serial_sum(group, wire, rows, columns, n, sum);
     wire_oracle(wire, rows, columns, sum, wanted);
-    PH_TRY(ph__comm_all_reduce_start(comm, &call, group, wire, rows, columns, data, &ticket));
+    PH_TRY(ph__comm_all_reduce_start(comm, &call, group, wire, rows, columns, data, NULL, &ticket));
     PH_TRY(ph__comm_wait(comm, ticket));
     RANK_CHECK(memcmp(data, wanted, n * sizeof *data) == 0);
     RANK_CHECK(data[n] == 77);
+
+    /* staging memory of the caller */
+    const uint64_t num_growths = comm->operations.num_growths;
+    PH_TRY(ph__memory_alloc(bytes + MORE, "staging memory", (void **)&staging));
+    memset(staging, 0x5a, bytes + MORE);
+    wire_oracle_numbers(ph_comm_rank(comm), n, n, data);
+    PH_TRY(ph__comm_all_reduce_start(comm, &call, group, wire, rows, columns, data, staging, &ticket));
+    PH_TRY(ph__comm_wait(comm, ticket));
+    RANK_CHECK(memcmp(data, wanted, n * sizeof *data) == 0);
+    RANK_CHECK(comm->operations.num_growths == num_growths);
+    for (size_t i = bytes; i < bytes + MORE; i++)
+        RANK_CHECK(staging[i] == 0x5a);
+    ph__memory_free(staging, bytes + MORE);
     return PH_OK;
 }
 
