@@ -44,6 +44,9 @@ ph_status ph__plan_units_read(const char *path, const enum ph__dense_mode *mode,
     const struct ph__dense_facts *dense, size_t num_dense, struct ph__plan *plan);
 /* Prints a table of units for people; nothing where parameters are replicated. */
 ph_status ph__plan_units_print(const struct ph__plan_units *units, struct ph__writer *writer);
+/* Prints, for people, a rank's bytes of dense parameters in each mode. Errors of ph__plan_units_make. */
+ph_status ph__dense_modes_print(const struct ph__plan *plan, const struct ph__dense_facts *dense,
+    size_t num_dense, size_t num_micro_batches, struct ph__writer *writer);
 /* Writes the section; nothing where parameters are replicated. */
 ph_status ph__plan_units_write(const struct ph__plan_units *units, struct ph__writer *writer);
 
@@ -59,6 +62,14 @@ struct ph__dense_bytes {
 };
 struct ph__dense_bytes ph__dense_bytes_of(const struct ph__plan_units *units,
     const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches);
+uint64_t ph__dense_bytes_sum(const struct ph__dense_bytes *bytes);
+/* Gives the bytes that the plan's dense parameters would need in another mode, or in its own, with the rest
+ * of its settings. Errors of ph__plan_units_make. */
+ph_status ph__dense_bytes_in_mode(const struct ph__plan *plan, enum ph__dense_mode mode,
+    const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches,
+    struct ph__dense_bytes *bytes_out);
+/* Returns false where an optimizer is not element-wise: parameters are replicated then. */
+bool ph__dense_may_be_cut(const struct ph__dense_facts *dense, size_t num_dense);
 
 /* Visits the messages of all units in a step. Sums of shards over groups (hybrid) are cut as if a member's
  * numbers filled one bucket after the other; their parts may differ by a number where buckets end earlier. */

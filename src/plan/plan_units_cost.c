@@ -55,8 +55,8 @@ static uint64_t largest_unit(const struct ph__plan_units *units)
     return largest;
 }
 
-/* Replicated parameters: packed copies for forward and backward, and sums of gradients beside the gradients.
- */
+/* Replicated parameters: packed copies for forward and backward; beside the gradients their sums, and the
+ * staging memory of these. */
 static struct ph__dense_bytes replicated_bytes(const struct ph__dense_facts *dense, size_t num_dense)
 {
     struct ph__dense_bytes bytes = {0};
@@ -64,7 +64,7 @@ static struct ph__dense_bytes replicated_bytes(const struct ph__dense_facts *den
         const uint64_t weights = (uint64_t)dense[i].rows * dense[i].columns * NUMBER_BYTES;
         bytes.parameters += weights;
         bytes.slots += weights * dense[i].num_slots;
-        bytes.gradients += 2 * weights;
+        bytes.gradients += 3 * weights;
         bytes.gathered += 2 * weights;
     }
     return bytes;
@@ -93,14 +93,14 @@ struct ph__dense_bytes ph__dense_bytes_of(const struct ph__plan_units *units,
     return bytes;
 }
 
-static uint64_t sum_bytes(const struct ph__dense_bytes *bytes)
+uint64_t ph__dense_bytes_sum(const struct ph__dense_bytes *bytes)
 {
     return bytes->parameters + bytes->slots + bytes->gradients + bytes->gathered;
 }
 
 /* ---- the choice ---- */
 
-static bool is_element_wise(const struct ph__dense_facts *dense, size_t num_dense)
+bool ph__dense_may_be_cut(const struct ph__dense_facts *dense, size_t num_dense)
 {
     bool is_fine = true;
     for (size_t i = 0; i < num_dense; i++)
@@ -108,16 +108,17 @@ static bool is_element_wise(const struct ph__dense_facts *dense, size_t num_dens
     return is_fine;
 }
 
-/* Gives the bytes of a mode, by a plan of nothing else. */
-static ph_status try_mode(const struct ph__topology *topology, enum ph__dense_mode mode,
-    const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches, uint64_t *bytes_out)
+ph_status ph__dense_bytes_in_mode(const struct ph__plan *plan, enum ph__dense_mode mode,
+    const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches,
+    struct ph__dense_bytes *bytes_out)
 {
-    const struct ph__dense_settings settings = {.mode = mode};
-    struct ph__plan trial = {.topology = *topology};
+    struct ph__dense_settings settings = plan->units.settings;
+    struct ph__plan trial = {.topology = plan->topology};
+    if (mode != settings.mode)
+        settings.group_size = 0;
+    settings.mode = mode;
     const ph_status status = ph__plan_units_make(&trial, &settings, dense, num_dense);
-    const struct ph__dense_bytes bytes =
-        ph__dense_bytes_of(&trial.units, dense, num_dense, num_micro_batches);
-    *bytes_out = sum_bytes(&bytes);
+    *bytes_out = ph__dense_bytes_of(&trial.units, dense, num_dense, num_micro_batches);
     ph__plan_fini(&trial);
     return status;
 }
@@ -128,13 +129,14 @@ ph_status ph__dense_mode_choose(const struct ph__plan *plan, const struct ph__ta
 {
     static const enum ph__dense_mode modes[] = {
         PH_DENSE_REPLICATED, PH_DENSE_ZERO1, PH_DENSE_HYBRID, PH_DENSE_FULL};
-    const size_t num_modes = is_element_wise(dense, num_dense) ? sizeof modes / sizeof *modes : 1;
+    const size_t num_modes = ph__dense_may_be_cut(dense, num_dense) ? sizeof modes / sizeof *modes : 1;
     size_t fullest;
-    uint64_t table_bytes, bytes = 0;
+    uint64_t table_bytes;
+    struct ph__dense_bytes bytes;
     PH_TRY(ph__plan_fullest(plan, tables, &fullest, &table_bytes));
     for (size_t i = 0; i < num_modes; i++) {
-        PH_TRY(try_mode(&plan->topology, modes[i], dense, num_dense, num_micro_batches, &bytes));
-        if (table_bytes + bytes <= rank_bytes) {
+        PH_TRY(ph__dense_bytes_in_mode(plan, modes[i], dense, num_dense, num_micro_batches, &bytes));
+        if (table_bytes + ph__dense_bytes_sum(&bytes) <= rank_bytes) {
             *mode_out = modes[i];
             return PH_OK;
         }

@@ -242,6 +242,34 @@ ph_status ph__plan_units_print(const struct ph__plan_units *units, struct ph__wr
     return status;
 }
 
+ph_status ph__dense_modes_print(const struct ph__plan *plan, const struct ph__dense_facts *dense,
+    size_t num_dense, size_t num_micro_batches, struct ph__writer *writer)
+{
+    static const struct ph__text_column columns[] = {{"dense mode", false}, {"parameters", true},
+        {"optimizer slots", true}, {"gradients", true}, {"gathered", true}, {"together", true}};
+    const size_t num_modes = ph__dense_may_be_cut(dense, num_dense) ? PH_DENSE_MODE_COUNT : 1;
+    struct ph__text_table text;
+    ph_status status = PH_OK;
+    ph__text_table_init(&text, columns, sizeof columns / sizeof *columns);
+    for (size_t mode = 0; mode < num_modes && status == PH_OK; mode++) {
+        struct ph__dense_bytes bytes;
+        status = ph__dense_bytes_in_mode(
+            plan, (enum ph__dense_mode)mode, dense, num_dense, num_micro_batches, &bytes);
+        const uint64_t cells[] = {
+            bytes.parameters, bytes.slots, bytes.gradients, bytes.gathered, ph__dense_bytes_sum(&bytes)};
+        ph__text_table_cell(&text, "%s%s", ph__dense_mode_name((enum ph__dense_mode)mode),
+            mode == plan->units.settings.mode ? " (this plan)" : "");
+        for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+            char words[PH_NUMBER_TEXT_BYTES];
+            ph__text_table_cell(&text, "%s", ph__bytes_text(cells[i], words));
+        }
+    }
+    if (status == PH_OK)
+        status = ph__text_table_write(&text, writer);
+    ph__text_table_fini(&text);
+    return status;
+}
+
 static ph_status write_rules(const struct ph__dense_settings *settings, struct ph__writer *writer)
 {
     if (settings->num_rules > 0)

@@ -102,6 +102,13 @@ grep -q '| backward | gather_unit_wait\|| forward  | gather_unit_wait' stdout ||
 succeeds plan job.yaml --world 2 --set parallel.dense_mode=replicated --memory
 ! grep -q 'gather_unit' stdout || complain 'replicated parameters are gathered'
 
+# A plan tells what each mode would take.
+succeeds plan job.yaml --world 4 --set parallel.dense_mode=zero1
+contains stdout 'Bytes of dense parameters on the fullest rank:'
+for row in '| replicated  ' '| zero1 (this plan) ' '| keep_after_forward ' '| full  ' '| hybrid  '; do
+    contains stdout "$row"
+done
+
 # What the config says of a training is said of its plan.
 fails 5 'does not fit' plan job.yaml --world 2 --rank-memory 1000
 fails 5 'does not fit' plan job.yaml --world 2 --set parallel.memory_bytes=1000

@@ -16,7 +16,9 @@
 #include "comm/collective/comm.h"
 #include "plan/fabric.h"
 #include "plan/plan_cost.h"
+#include "plan/plan_units.h"
 #include "train/config/table_facts.h"
+#include "train/config/training_program.h"
 
 #define MAX_WORLD 4096 /* the planner weighs every pair of ranks */
 #define MOST_COLUMNS 8 /* ranks, or hosts, whose links are shown */
@@ -37,6 +39,7 @@ struct planning {
     struct ph__topology topology;
     struct ph__table_list list;
     struct ph__plan_step step;
+    size_t num_micro_batches;
     const char *given_title;         /* of the column of given figures; NULL: there are none */
     struct ph__plan_machine given;   /* by --measure or the topology; NaN: not known */
     uint64_t share_bytes;            /* a rank's share of memory by the topology, else of this machine's */
@@ -212,6 +215,7 @@ static ph_status make_plan(const struct ph__train_job *job, struct planning *pla
     struct ph__table_list *list = &planning->list;
     PH_TRY(settle_machine(planning));
     planning->step = ph__plan_step_of_job(job);
+    planning->num_micro_batches = ph__num_micro_batches(job->train);
     PH_TRY(read_or_make(job, planning));
     planning->loads =
         ph__arena_alloc_array(&list->arena, planning->topology.world_size, sizeof *planning->loads);
@@ -251,6 +255,13 @@ static ph_status print_rates(const struct planning *planning, struct ph__writer 
     return status;
 }
 
+static ph_status print_dense_modes(const struct planning *planning, struct ph__writer *writer)
+{
+    PH_TRY(ph__writer_printf(writer, "\nBytes of dense parameters on the fullest rank:\n\n"));
+    return ph__dense_modes_print(&planning->plan, planning->list.dense, planning->list.num_dense_parameters,
+        planning->num_micro_batches, writer);
+}
+
 static ph_status print_plan(const void *what, struct ph__writer *writer)
 {
     static const char by_measured[] =
@@ -262,6 +273,8 @@ static ph_status print_plan(const void *what, struct ph__writer *writer)
     const struct planning *planning = what;
     char rank_bytes[PH_NUMBER_TEXT_BYTES];
     PH_TRY(ph__plan_print(&planning->plan, planning->loads, writer));
+    if (planning->topology.world_size > 1)
+        PH_TRY(print_dense_modes(planning, writer));
     if (planning->links.count > 0) {
         PH_TRY(ph__writer_printf(writer, "\n"));
         PH_TRY(ph__plan_links_print(&planning->links, writer));
