@@ -1,11 +1,12 @@
 /* Towers: features whose embeddings pass through layers of their own before they interact with others.
  *
- * A tower of F features with embeddings of N numbers gives vectors of D = tower_dim numbers:
+ * A tower of F features with embeddings of N numbers gives vectors of D = tower_dim numbers. Its module is
  *
- *     identity   the F embeddings as they are
- *     linear     c F vectors, linear in all F N numbers; beside them p vectors for each feature, linear in
- * its N numbers, by the same weights for all features cross      a cross layer x (w . x) + b + x over all F N
- * numbers; then c F vectors as above
+ * - identity: the F embeddings as they are;
+ * - linear: c F vectors that are linear in all F N numbers; beside them p vectors for each feature that are
+ *   linear in its N numbers, by the same weights for all features;
+ * - cross: a cross layer x (w . x) + b + x over all F N numbers, and c F vectors linear in its result;
+ *   beside them p vectors for each feature as above.
  *
  * With N = 128, c = 1 and p = 0 a tower of D = 32 numbers gives a quarter of what it reads. A tower has
  * neither dropout nor batch norm: its result for a sample does not depend on the batch, so that a pass may
