@@ -96,7 +96,8 @@ ph_status ph__towers_parse(const char *text, struct ph__arena *arena, struct ph_
     return PH_OK;
 }
 
-const char *ph__towers_text(const struct ph__tower_list *list, struct ph__arena *arena)
+/* Writes the list in its shortest form, which parses to the same list. NULL: out of memory. */
+static const char *text_of(const struct ph__tower_list *list, struct ph__arena *arena)
 {
     const char *text = "";
     for (size_t t = 0; t < list->count && text != NULL; t++) {
@@ -157,7 +158,7 @@ ph_status ph__towers_resolve(const char *path, struct ph__arena *arena, const ch
     if (strcmp(*text, "auto") == 0)
         PH_TRY(read_file(path, arena, text));
     PH_TRY(ph__towers_parse(*text, arena, &list));
-    *text = ph__towers_text(&list, arena);
+    *text = text_of(&list, arena);
     return *text != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 

@@ -34,8 +34,6 @@ struct ph__tower_list { /* zero-initialised: no towers */
 /* Parses model.towers, "user: C1, C2 | item: C3"; a tower without a name gets its number. All memory is the
  * arena's. PH_ERROR_CONFIG: an empty or repeated name, a tower without features, a feature in two towers. */
 ph_status ph__towers_parse(const char *text, struct ph__arena *arena, struct ph__tower_list *list_out);
-/* Writes the list in its shortest form, which parses to the same list. NULL: out of memory. */
-const char *ph__towers_text(const struct ph__tower_list *list, struct ph__arena *arena);
 
 /* Replaces *text, the value of model.towers, by its shortest form. "auto" stands for the towers of a file, of
  * which `path` is the place:

@@ -60,8 +60,6 @@ struct ph__dense_bytes {
     uint64_t gradients; /* summed ones, until the update, and those on their way */
     uint64_t gathered;  /* whole parameters of units beside the shards, packed for products included */
 };
-struct ph__dense_bytes ph__dense_bytes_of(const struct ph__plan_units *units,
-    const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches);
 uint64_t ph__dense_bytes_sum(const struct ph__dense_bytes *bytes);
 /* Gives the bytes that the plan's dense parameters would need in another mode, or in its own, with the rest
  * of its settings. Errors of ph__plan_units_make. */

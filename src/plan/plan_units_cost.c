@@ -70,7 +70,7 @@ static struct ph__dense_bytes replicated_bytes(const struct ph__dense_facts *den
     return bytes;
 }
 
-struct ph__dense_bytes ph__dense_bytes_of(const struct ph__plan_units *units,
+static struct ph__dense_bytes bytes_of(const struct ph__plan_units *units,
     const struct ph__dense_facts *dense, size_t num_dense, size_t num_micro_batches)
 {
     const struct ph__dense_settings *settings = &units->settings;
@@ -118,7 +118,7 @@ ph_status ph__dense_bytes_in_mode(const struct ph__plan *plan, enum ph__dense_mo
         settings.group_size = 0;
     settings.mode = mode;
     const ph_status status = ph__plan_units_make(&trial, &settings, dense, num_dense);
-    *bytes_out = ph__dense_bytes_of(&trial.units, dense, num_dense, num_micro_batches);
+    *bytes_out = bytes_of(&trial.units, dense, num_dense, num_micro_batches);
     ph__plan_fini(&trial);
     return status;
 }

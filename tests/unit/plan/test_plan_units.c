@@ -254,12 +254,9 @@ static void lines_that_say_something_else_are_refused(void **state)
 
 static uint64_t bytes_by(const struct ph__plan *plan, enum ph__dense_mode mode)
 {
-    const struct ph__dense_settings settings = {.mode = mode, .unit_bytes = 1};
-    struct ph__plan trial = {.topology = plan->topology};
-    assert_ok(ph__plan_units_make(&trial, &settings, layers, COUNT(layers)));
-    const struct ph__dense_bytes bytes = ph__dense_bytes_of(&trial.units, layers, COUNT(layers), 1);
-    ph__plan_fini(&trial);
-    return bytes.parameters + bytes.slots + bytes.gradients + bytes.gathered;
+    struct ph__dense_bytes bytes;
+    assert_ok(ph__dense_bytes_in_mode(plan, mode, layers, COUNT(layers), 1, &bytes));
+    return ph__dense_bytes_sum(&bytes);
 }
 
 static void bytes_are_shards_and_two_units(void **state)
@@ -267,7 +264,8 @@ static void bytes_are_shards_and_two_units(void **state)
     (void)state;
     const struct ph__dense_settings settings = {.mode = PH_DENSE_FULL, .unit_bytes = 1};
     struct ph__plan plan = units_of(4, &settings);
-    const struct ph__dense_bytes bytes = ph__dense_bytes_of(&plan.units, layers, COUNT(layers), 1);
+    struct ph__dense_bytes bytes;
+    assert_ok(ph__dense_bytes_in_mode(&plan, PH_DENSE_FULL, layers, COUNT(layers), 1, &bytes));
     uint64_t most = 0;
     for (size_t m = 0; m < 4; m++) {
         uint64_t own = 0;
