@@ -37,6 +37,7 @@ SUB_ROOMS = {
     "net": ["link", "server"],
     "comm": ["wire", "watch", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
+    "plan": ["search"],
     "shard": ["lookup", "tower", "units", "dense"],
     "serve": ["wire", "queue", "repository", "server"],
     "train": ["measure", "config", "ranks", "folder", "loop"],

@@ -70,6 +70,9 @@ struct ph__tower_facts {
     size_t num_numbers; /* of its layers' parameters */
 };
 
+/* Bins by how often a batch reads a row: (0,1], (1,2], (2,4] ... (16384,32768], and more. */
+enum { PH_ACCESS_BINS = 17 };
+
 /* A planner's facts of one logical table. */
 struct ph__table_facts {
     const char *name;        /* "embedding.user" */
@@ -85,6 +88,9 @@ struct ph__table_facts {
     const struct ph__table_read *reads;
     bool has_whole_rows; /* columns are not cut: the optimizer sums over all whole rows at every step */
     const struct ph__tower_facts *tower; /* whose layers alone read the table; NULL: none */
+    /* (PH_ACCESS_BINS) share of the rows that a batch reads so often, of those that it reads; NULL: not
+     * known */
+    const double *accesses;
 };
 
 /* A shard of a table, on one rank. */

@@ -96,13 +96,7 @@ static ph_status expected_traffic(const struct ph__plan *plan, const struct ph__
 
 /* ---- a rank's work ---- */
 
-/* Work of one rank's part of a table. */
-struct part_work {
-    size_t num_columns;
-    double num_ids, num_bags, num_rows; /* E, V, U */
-};
-
-static double touched_bytes(const struct ph__table_facts *facts, const struct part_work *work)
+double ph__touched_bytes(const struct ph__table_facts *facts, const struct ph__part_work *work)
 {
     const double columns = (double)work->num_columns, share = columns / (double)facts->dim;
     const double weights = (double)facts->weight_bytes * share;
@@ -119,12 +113,12 @@ static void use_shards(const struct ph__plan *plan, const struct ph__plan_table 
 {
     for (size_t i = 0; i < table->num_shards; i++) {
         const struct ph__table_shard *shard = &plan->shards[table->first_shard + i];
-        struct part_work work = {shard->num_columns, 0,
+        struct ph__part_work work = {shard->num_columns, 0,
             (double)facts->num_features * (double)step->batch_size, counts->distinct_rows[i]};
         for (size_t row = 0; row < facts->num_features * plan->topology.world_size; row++)
             work.num_ids += counts->ids[row * table->num_shards + i];
         usage[shard->rank].held_bytes += ph__table_shard_bytes(facts, shard->num_rows, shard->num_columns);
-        usage[shard->rank].touched_bytes += touched_bytes(facts, &work);
+        usage[shard->rank].touched_bytes += ph__touched_bytes(facts, &work);
     }
 }
 
@@ -135,10 +129,10 @@ static void use_replicas(const struct ph__plan *plan, const struct ph__table_fac
         ph__expected_rows((double)facts->num_rows, facts->ids_per_sample * (double)step->batch_size);
     for (size_t rank = 0; rank < plan->topology.world_size; rank++) {
         const double num_samples = (double)ph__plan_samples(&plan->topology, step->batch_size, rank);
-        const struct part_work work = {facts->dim, facts->ids_per_sample * num_samples,
+        const struct ph__part_work work = {facts->dim, facts->ids_per_sample * num_samples,
             (double)facts->num_features * num_samples, num_rows};
         usage[rank].held_bytes += ph__table_shard_bytes(facts, facts->num_rows, facts->dim);
-        usage[rank].touched_bytes += touched_bytes(facts, &work);
+        usage[rank].touched_bytes += ph__touched_bytes(facts, &work);
     }
 }
 

@@ -74,6 +74,13 @@ struct ph__rank_usage {
     double network_sent, network_received; /* to and from other hosts' ranks */
 };
 
+/* Work of one rank's part of a table. */
+struct ph__part_work {
+    size_t num_columns;
+    double num_ids, num_bags, num_rows; /* E, V, U */
+};
+double ph__touched_bytes(const struct ph__table_facts *facts, const struct ph__part_work *work);
+
 /* Returns how many of num_rows rows num_ids uniform ids name, on average. */
 double ph__expected_rows(double num_rows, double num_ids);
 

@@ -33,7 +33,7 @@ static void a_whole_table_costs_what_the_formula_says(void **state)
 {
     (void)state;
     const struct ph__topology topology = {2, 1};
-    const struct ph__table_facts facts = {"t", 1000000, 16, 2, 5, 64, 68, 4, 0, NULL, false, NULL};
+    const struct ph__table_facts facts = {"t", 1000000, 16, 2, 5, 64, 68, 4, 0, NULL, false, NULL, NULL};
     const struct ph__plan_step step = {100, false, {4, 0}, {2, 0}};
     static const uint32_t rank[] = {1};
     const struct ph__plan_choice choice = {PH_SHARD_TABLE_WISE, rank, 1, NULL};

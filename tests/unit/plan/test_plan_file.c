@@ -11,10 +11,10 @@
 
 static const struct ph__topology four_ranks = {4, 2};
 static const struct ph__table_facts tables[] = {
-    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL},
-    {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL},
-    {"linear.user", 100, 1, 1, 1, 4, 4, 4, 0, NULL, false, NULL},
-    {"linear.item", 50, 1, 1, 1, 4, 4, 4, 0, NULL, false, NULL},
+    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL, NULL},
+    {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL, NULL},
+    {"linear.user", 100, 1, 1, 1, 4, 4, 4, 0, NULL, false, NULL, NULL},
+    {"linear.item", 50, 1, 1, 1, 4, 4, 4, 0, NULL, false, NULL, NULL},
 };
 
 static ph_status read_text(const char *text, struct ph__plan *plan_out)

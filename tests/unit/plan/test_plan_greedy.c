@@ -134,7 +134,7 @@ static void a_plan_is_found_wherever_rows_over_all_ranks_fit(void **state)
 static struct ph__table_facts table_of(const char *name, uint64_t num_rows, size_t dim, double ids_per_sample)
 {
     return (struct ph__table_facts){
-        name, num_rows, dim, 1, ids_per_sample, 4 * dim, 4, 4, 0, NULL, false, NULL};
+        name, num_rows, dim, 1, ids_per_sample, 4 * dim, 4, 4, 0, NULL, false, NULL, NULL};
 }
 
 static void plan_for(const struct ph__plan_machine *machine, struct ph__topology topology,

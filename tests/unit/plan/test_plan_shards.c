@@ -80,7 +80,7 @@ static void every_number_of_every_table_is_held_once(void **state)
 /* ---- one of each kind, by hand ---- */
 
 static const struct ph__topology four_ranks = {4, 2};
-static const struct ph__table_facts ten_by_ten = {"t", 10, 10, 1, 1, 40, 4, 4, 0, NULL, false, NULL};
+static const struct ph__table_facts ten_by_ten = {"t", 10, 10, 1, 1, 40, 4, 4, 0, NULL, false, NULL, NULL};
 
 static void expect_shards(const struct ph__topology *topology, const struct ph__table_facts *table,
     struct ph__plan_choice choice, const struct ph__table_shard *wanted, size_t num_wanted)
@@ -124,7 +124,7 @@ static void each_kind_cuts_as_the_header_says(void **state)
 static void ranks_behind_the_last_row_have_no_shard(void **state)
 {
     (void)state;
-    const struct ph__table_facts table = {"t", 2, 3, 1, 1, 12, 0, 0, 0, NULL, false, NULL};
+    const struct ph__table_facts table = {"t", 2, 3, 1, 1, 12, 0, 0, 0, NULL, false, NULL, NULL};
     static const uint32_t ranks[] = {0, 1, 2, 3}, host[] = {0};
     const struct ph__table_shard rows[] = {{0, 0, 0, 1, 0, 3}, {0, 1, 1, 1, 0, 3}};
     expect_shards(&four_ranks, &table, (struct ph__plan_choice){PH_SHARD_ROW_WISE, ranks, 4, NULL}, rows, 2);
@@ -168,7 +168,7 @@ static void choices_that_do_not_fit_are_refused(void **state)
 
 static struct ph__table_facts table_of(const char *name, uint64_t num_rows, size_t dim)
 {
-    return (struct ph__table_facts){name, num_rows, dim, 1, 1, 4 * dim, 0, 0, 0, NULL, false, NULL};
+    return (struct ph__table_facts){name, num_rows, dim, 1, 1, 4 * dim, 0, 0, 0, NULL, false, NULL, NULL};
 }
 
 static void expect_places(const struct ph__plan_choice *choice, const uint32_t *wanted, size_t num_wanted)

@@ -297,7 +297,7 @@ static void a_table_on_one_host_sends_to_its_ranks_and_from_there_to_their_peers
 {
     (void)state;
     const struct ph__topology topology = {4, 2};
-    const struct ph__table_facts facts = {"t", 10, 8, 3, 3, 32, 4, 4, 0, NULL, false, NULL};
+    const struct ph__table_facts facts = {"t", 10, 8, 3, 3, 32, 4, 4, 0, NULL, false, NULL, NULL};
     static const uint32_t host[] = {0};
     const struct ph__plan_choice choice = {PH_SHARD_TABLE_ROW_WISE, host, 1, NULL};
     const struct ph__plan_step step = {8, false, {2, 0}, {1, 4}};

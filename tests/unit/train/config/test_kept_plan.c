@@ -11,12 +11,12 @@ enum { NUM_TABLES = 2 };
 
 static const struct ph__topology four_ranks = {4, 2}, two_ranks = {2, 2};
 static const struct ph__table_facts tables[NUM_TABLES] = {
-    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL},
-    {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL},
+    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL, NULL},
+    {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL, NULL},
 };
 static const struct ph__table_facts others[NUM_TABLES] = {
-    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL},
-    {"embedding.city", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL},
+    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL, NULL},
+    {"embedding.city", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false, NULL, NULL},
 };
 
 /* In a fresh folder. */

@@ -1,0 +1,531 @@
+#include "plan/search/plan_place.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/memory.h"
+#include "base/sizes.h"
+#include "plan/plan_cost.h"
+
+/* Placements, lanes, limit a rank's columns to 1, 1.05 ... 1.5 times the mean; the last one does not. */
+enum { NUM_LANES = 12, MOST_PRICED = 8 };
+
+/* Tables that are placed together: those of a group, or one. */
+struct unit {
+    const uint32_t *tables;
+    size_t num_tables;
+};
+
+/* Work and bytes of one part of a unit. */
+struct load {
+    float description[PH_COST_MOST_WIDTH];
+    double columns, ms; /* ms: alone on a rank */
+    uint64_t bytes;
+};
+
+struct lane {
+    double most_columns; /* of a rank */
+    bool is_dead;        /* a unit found no rank within most_columns */
+    float *sums;         /* (world_size, width) */
+    struct ph__rank_price *prices;
+    uint32_t *by_ms; /* (world_size) ranks, the least busy first */
+    uint64_t *host_bytes;
+    uint32_t *ranks; /* as of struct ph__placement */
+    bool *has_apart; /* (num_groups, world_size) a table of the group lies there */
+    double moved_ms;
+    uint64_t short_bytes;
+};
+
+/* A rank that a unit may go to. */
+struct option {
+    uint32_t rank;
+    double ms;
+    uint64_t short_bytes, bytes;
+};
+
+struct ph__placer {
+    const struct ph__placing *placing; /* borrowed */
+    struct ph__arena arena;
+    struct unit *units; /* (num_units) */
+    uint32_t *singles;  /* (num_tables) 0, 1, ...: the tables of units of one */
+    size_t num_units;
+    double *table_ms;   /* (num_tables) */
+    struct load *loads; /* (num_units) of the cut that is placed */
+    uint32_t *order;    /* (num_units) dearest first */
+    struct lane lane;
+    struct option *options; /* (world_size) */
+    float *sets;            /* (world_size, width) of the options */
+    double *ms;             /* (world_size) */
+};
+
+static const struct ph__pricing *pricing_of(const struct ph__placer *placer)
+{
+    return placer->placing->pricing;
+}
+
+static uint64_t rank_limit(const struct ph__placer *placer, size_t rank)
+{
+    const uint64_t *limits = placer->placing->limits.rank_bytes;
+    const uint64_t limit = limits != NULL ? limits[rank] : pricing_of(placer)->machine->rank_bytes;
+    return limit > 0 ? limit : UINT64_MAX;
+}
+
+/* ---- parts ---- */
+
+/* Gives rows and columns of the largest part of a table that is cut so. */
+static void largest_part(const struct ph__table_facts *table, const struct ph__table_cut *cut,
+    uint64_t *rows_out, size_t *columns_out)
+{
+    const size_t blocks = ph__divide_up(ph__divide_up(table->dim, PH_SHARD_COLUMNS), cut->num_parts);
+    *rows_out = table->num_rows;
+    *columns_out = table->dim;
+    if (cut->kind == PH_SHARD_ROW_WISE)
+        *rows_out = ph__divide_up(table->num_rows, cut->num_parts);
+    if (cut->kind == PH_SHARD_COLUMN_WISE)
+        *columns_out = ph__min(blocks * PH_SHARD_COLUMNS, table->dim);
+}
+
+uint64_t ph__cut_bytes(const struct ph__table_facts *table, const struct ph__table_cut *cut)
+{
+    uint64_t rows;
+    size_t columns;
+    largest_part(table, cut, &rows, &columns);
+    return ph__table_shard_bytes(table, rows, columns);
+}
+
+/* Adds a part of the table to a load. */
+static ph_status add_part(
+    const struct ph__placer *placer, size_t table, const struct ph__table_cut *cut, struct load *load)
+{
+    const struct ph__pricing *pricing = pricing_of(placer);
+    const struct ph__table_facts *facts = &pricing->tables[table];
+    const bool is_copied = cut->kind == PH_SHARD_DATA_PARALLEL;
+    float description[PH_COST_MOST_WIDTH];
+    uint64_t rows;
+    size_t columns;
+    largest_part(facts, cut, &rows, &columns);
+    const struct ph__cost_part part = ph__cost_part(
+        pricing, table, (double)rows, columns, is_copied ? 1 / (double)pricing->topology->world_size : 1);
+    PH_TRY(pricing->model->describe(pricing->model->context, &part, 1, description));
+    for (size_t i = 0; i < pricing->model->width; i++)
+        load->description[i] += description[i];
+    load->columns += is_copied ? 0 : (double)(columns * facts->num_features);
+    load->bytes += ph__cut_bytes(facts, cut);
+    return pricing->model->compute(pricing->model->context, load->description, 1, &load->ms);
+}
+
+static ph_status make_loads(struct ph__placer *placer, const struct ph__table_cut *cuts)
+{
+    memset(placer->loads, 0, placer->num_units * sizeof *placer->loads);
+    for (size_t u = 0; u < placer->num_units; u++)
+        for (size_t k = 0; k < placer->units[u].num_tables; k++) {
+            const uint32_t table = placer->units[u].tables[k];
+            PH_TRY(add_part(placer, table, &cuts[table], &placer->loads[u]));
+        }
+    return PH_OK;
+}
+
+static int dearest_first(const void *a, const void *b, void *context)
+{
+    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    const struct load *loads = context;
+    if (loads[left].ms != loads[right].ms)
+        return loads[left].ms > loads[right].ms ? -1 : 1;
+    return left < right ? -1 : left > right;
+}
+
+/* ---- lanes ---- */
+
+static void add_load(struct ph__placer *placer, const struct load *load, size_t rank)
+{
+    const size_t width = pricing_of(placer)->model->width;
+    struct lane *lane = &placer->lane;
+    struct ph__rank_price *price = &lane->prices[rank];
+    for (size_t i = 0; i < width; i++)
+        lane->sums[rank * width + i] += load->description[i];
+    price->bytes += load->bytes;
+    price->columns += load->columns;
+    lane->host_bytes[rank / pricing_of(placer)->topology->ranks_per_host] += load->bytes;
+}
+
+static double busy_ms(const struct ph__rank_price *price)
+{
+    return price->compute_ms + price->replicas_ms;
+}
+
+/* Puts a rank that has become busier behind those that are less busy now. */
+static void sink_rank(struct lane *lane, uint32_t rank, size_t world_size)
+{
+    size_t place = 0;
+    while (lane->by_ms[place] != rank)
+        place++;
+    for (; place + 1 < world_size &&
+           busy_ms(&lane->prices[lane->by_ms[place + 1]]) < busy_ms(&lane->prices[rank]);
+         place++)
+        lane->by_ms[place] = lane->by_ms[place + 1];
+    lane->by_ms[place] = rank;
+}
+
+static void sort_ranks(struct lane *lane, size_t world_size)
+{
+    for (size_t rank = 0; rank < world_size; rank++)
+        lane->by_ms[rank] = (uint32_t)rank;
+    for (size_t rank = world_size; rank-- > 0;)
+        sink_rank(lane, (uint32_t)rank, world_size);
+}
+
+/* Gives every rank the tables that are copied. */
+static ph_status add_copies(struct ph__placer *placer, const struct ph__table_cut *cuts)
+{
+    const struct ph__pricing *pricing = pricing_of(placer);
+    struct lane *lane = &placer->lane;
+    for (size_t u = 0; u < placer->num_units; u++) {
+        const uint32_t table = placer->units[u].tables[0];
+        for (size_t rank = 0;
+             cuts[table].kind == PH_SHARD_DATA_PARALLEL && rank < pricing->topology->world_size; rank++) {
+            add_load(placer, &placer->loads[u], rank);
+            lane->prices[rank].replicas_ms += ph__replica_ms(pricing, table);
+        }
+    }
+    PH_TRY(pricing->model->compute(
+        pricing->model->context, lane->sums, pricing->topology->world_size, placer->ms));
+    for (size_t rank = 0; rank < pricing->topology->world_size; rank++)
+        lane->prices[rank].compute_ms = placer->ms[rank] * ph__slowness(pricing, rank);
+    return PH_OK;
+}
+
+/* Empties the lane, and limits a rank's columns to so many times the mean. */
+static ph_status begin_lane(struct ph__placer *placer, const struct ph__table_cut *cuts, double most)
+{
+    const struct ph__pricing *pricing = pricing_of(placer);
+    const size_t world_size = pricing->topology->world_size;
+    struct lane *lane = &placer->lane;
+    double columns = 0;
+    for (size_t u = 0; u < placer->num_units; u++)
+        columns += placer->loads[u].columns * cuts[placer->units[u].tables[0]].num_parts;
+    lane->most_columns = most * columns / (double)world_size;
+    lane->is_dead = false;
+    lane->moved_ms = 0;
+    lane->short_bytes = 0;
+    memset(lane->sums, 0, world_size * pricing->model->width * sizeof *lane->sums);
+    memset(lane->prices, 0, world_size * sizeof *lane->prices);
+    memset(lane->host_bytes, 0, world_size * sizeof *lane->host_bytes);
+    memset(lane->has_apart, 0, placer->placing->limits.num_groups * world_size * sizeof *lane->has_apart);
+    PH_TRY(add_copies(placer, cuts));
+    sort_ranks(lane, world_size);
+    return PH_OK;
+}
+
+/* ---- a unit ---- */
+
+/* Counts the bytes that the load would take beyond the limits of the rank and its host. */
+static uint64_t bytes_beyond(const struct ph__placer *placer, const struct load *load, size_t rank)
+{
+    const struct lane *lane = &placer->lane;
+    const uint64_t host_limit = placer->placing->limits.host_bytes, limit = rank_limit(placer, rank);
+    const uint64_t own = lane->prices[rank].bytes + load->bytes;
+    const uint64_t host = lane->host_bytes[rank / pricing_of(placer)->topology->ranks_per_host] + load->bytes;
+    const uint64_t beyond = own > limit ? ph__min(own - limit, load->bytes) : 0;
+    const uint64_t beyond_host =
+        host_limit > 0 && host > host_limit ? ph__min(host - host_limit, load->bytes) : 0;
+    return ph__max(beyond, beyond_host);
+}
+
+static bool is_kept_apart(const struct ph__placer *placer, const struct unit *unit, size_t rank)
+{
+    const struct ph__plan_limits *limits = &placer->placing->limits;
+    for (size_t g = 0; g < limits->num_groups; g++)
+        for (size_t k = 0; limits->groups[g].is_apart && k < limits->groups[g].num_tables; k++)
+            for (size_t t = 0; t < unit->num_tables; t++)
+                if (limits->groups[g].tables[k] == unit->tables[t] &&
+                    placer->lane.has_apart[g * pricing_of(placer)->topology->world_size + rank])
+                    return true;
+    return false;
+}
+
+/* Ranks with room come first, then those that are least busy. */
+static int by_room(const void *a, const void *b)
+{
+    const struct option *left = a, *right = b;
+    if (left->short_bytes != right->short_bytes)
+        return left->short_bytes < right->short_bytes ? -1 : 1;
+    if (left->ms != right->ms)
+        return left->ms < right->ms ? -1 : 1;
+    if (left->bytes != right->bytes)
+        return left->bytes < right->bytes ? -1 : 1;
+    return left->rank < right->rank ? -1 : left->rank > right->rank;
+}
+
+/* Lists the ranks that are worth a price, the best `most` of those that the limits allow. */
+static size_t list_options(struct ph__placer *placer, size_t unit, size_t most)
+{
+    const struct load *load = &placer->loads[unit];
+    const struct lane *lane = &placer->lane;
+    struct option *options = placer->options;
+    size_t count = 0;
+    for (size_t i = 0; i < pricing_of(placer)->topology->world_size; i++) {
+        const uint32_t rank = lane->by_ms[i];
+        const struct ph__rank_price *price = &lane->prices[rank];
+        const double ms = busy_ms(price);
+        if (count == most && options[most - 1].short_bytes == 0 && ms > options[most - 1].ms)
+            break;
+        if (price->columns + load->columns > lane->most_columns ||
+            is_kept_apart(placer, &placer->units[unit], rank))
+            continue;
+        const struct option option = {rank, ms, bytes_beyond(placer, load, rank), price->bytes};
+        size_t place = count;
+        while (place > 0 && by_room(&option, &options[place - 1]) < 0)
+            place--;
+        if (place == most)
+            continue;
+        count = ph__min(count + 1, most);
+        memmove(options + place + 1, options + place, (count - place - 1) * sizeof *options);
+        options[place] = option;
+    }
+    return count;
+}
+
+/* Returns true where the plan to start from has some of the table on the rank, cut in the same way. */
+static bool lay_there(
+    const struct ph__placer *placer, size_t table, const struct ph__table_cut *cut, size_t rank)
+{
+    const struct ph__plan *from = placer->placing->from;
+    const struct ph__plan_table *planned = &from->tables[table];
+    if (planned->kind != cut->kind || (cut->num_parts > 1 && planned->num_places != cut->num_parts))
+        return false;
+    for (size_t i = 0; i < planned->num_shards; i++)
+        if (from->shards[planned->first_shard + i].rank == rank)
+            return true;
+    return false;
+}
+
+static double moved_ms(
+    const struct ph__placer *placer, const struct unit *unit, const struct ph__table_cut *cuts, size_t rank)
+{
+    double bytes = 0;
+    for (size_t k = 0; placer->placing->from != NULL && k < unit->num_tables; k++) {
+        const uint32_t table = unit->tables[k];
+        if (!lay_there(placer, table, &cuts[table], rank))
+            bytes += (double)ph__cut_bytes(&pricing_of(placer)->tables[table], &cuts[table]);
+    }
+    return bytes / 1e9 * placer->placing->ms_per_moved_gb;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* Prices the options (count) with a part of the unit, and orders them. Their ms are those of the ranks with
+ * the part, and the price of moving it there. */
+static ph_status price_options(
+    struct ph__placer *placer, size_t unit, const struct ph__table_cut *cuts, size_t count)
+{
+    const struct ph__pricing *pricing = pricing_of(placer);
+    const size_t width = pricing->model->width;
+    for (size_t k = 0; k < count; k++)
+        for (size_t n = 0; n < width; n++)
+            placer->sets[k * width + n] =
+                placer->lane.sums[placer->options[k].rank * width + n] + placer->loads[unit].description[n];
+    PH_TRY(pricing->model->compute(pricing->model->context, placer->sets, count, placer->ms));
+    for (size_t k = 0; k < count; k++) {
+        const size_t rank = placer->options[k].rank;
+        placer->options[k].ms = placer->ms[k] * ph__slowness(pricing, rank) +
+                                placer->lane.prices[rank].replicas_ms +
+                                moved_ms(placer, &placer->units[unit], cuts, rank);
+    }
+    qsort(placer->options, count, sizeof *placer->options, by_room);
+    return PH_OK;
+}
+
+static void note_apart(struct ph__placer *placer, uint32_t table, size_t rank)
+{
+    const struct ph__plan_limits *limits = &placer->placing->limits;
+    for (size_t g = 0; g < limits->num_groups; g++)
+        for (size_t k = 0; limits->groups[g].is_apart && k < limits->groups[g].num_tables; k++)
+            placer->lane.has_apart[g * pricing_of(placer)->topology->world_size + rank] |=
+                limits->groups[g].tables[k] == table;
+}
+
+/* Puts a unit's parts on the first of the options. */
+static void put_unit(struct ph__placer *placer, size_t unit, const struct ph__table_cut *cuts)
+{
+    const struct unit *own = &placer->units[unit];
+    const size_t world_size = pricing_of(placer)->topology->world_size;
+    const size_t num_parts = cuts[own->tables[0]].num_parts;
+    struct lane *lane = &placer->lane;
+    for (size_t part = 0; part < num_parts; part++) {
+        const struct option *option = &placer->options[part];
+        const double moved = moved_ms(placer, own, cuts, option->rank);
+        lane->short_bytes += option->short_bytes;
+        lane->moved_ms += moved;
+        add_load(placer, &placer->loads[unit], option->rank);
+        lane->prices[option->rank].compute_ms = option->ms - moved - lane->prices[option->rank].replicas_ms;
+        sink_rank(lane, option->rank, world_size);
+        for (size_t k = 0; k < own->num_tables; k++) {
+            lane->ranks[own->tables[k] * world_size + part] = option->rank;
+            note_apart(placer, own->tables[k], option->rank);
+        }
+    }
+    for (size_t k = 0; k < own->num_tables; k++)
+        qsort(lane->ranks + own->tables[k] * world_size, num_parts, sizeof *lane->ranks, ascending);
+}
+
+static ph_status place_unit(struct ph__placer *placer, size_t unit, const struct ph__table_cut *cuts)
+{
+    const size_t num_parts = cuts[placer->units[unit].tables[0]].num_parts;
+    const size_t count = list_options(placer, unit, ph__max(num_parts, (size_t)MOST_PRICED));
+    placer->lane.is_dead = count < num_parts;
+    if (placer->lane.is_dead)
+        return PH_OK;
+    PH_TRY(price_options(placer, unit, cuts, count));
+    put_unit(placer, unit, cuts);
+    return PH_OK;
+}
+
+/* ---- all ---- */
+
+static bool is_better(const struct ph__placement *a, const struct ph__placement *b)
+{
+    return a->short_bytes != b->short_bytes ? a->short_bytes < b->short_bytes
+                                            : a->ms + a->moved_ms < b->ms + b->moved_ms;
+}
+
+static ph_status keep_better(struct ph__placer *placer, struct ph__placement *best)
+{
+    const struct ph__pricing *pricing = pricing_of(placer);
+    const struct lane *lane = &placer->lane;
+    struct ph__placement trial = {
+        .ranks = best->ranks, .moved_ms = lane->moved_ms, .short_bytes = lane->short_bytes};
+    PH_TRY(ph__price_exchanges(pricing, lane->prices, &trial.ms));
+    if (!is_better(&trial, best))
+        return PH_OK;
+    *best = trial;
+    memcpy(
+        best->ranks, lane->ranks, pricing->num_tables * pricing->topology->world_size * sizeof *lane->ranks);
+    return PH_OK;
+}
+
+ph_status ph__place(
+    struct ph__placer *placer, const struct ph__table_cut *cuts, struct ph__placement *placement_out)
+{
+    placement_out->short_bytes = UINT64_MAX;
+    placement_out->ms = INFINITY;
+    PH_TRY(make_loads(placer, cuts));
+    for (size_t u = 0; u < placer->num_units; u++)
+        placer->order[u] = (uint32_t)u;
+    qsort_r(placer->order, placer->num_units, sizeof *placer->order, dearest_first, placer->loads);
+    for (size_t lane = 0; lane < NUM_LANES; lane++) {
+        PH_TRY(begin_lane(placer, cuts, lane + 1 < NUM_LANES ? 1 + .05 * (double)lane : INFINITY));
+        for (size_t i = 0; i < placer->num_units && !placer->lane.is_dead; i++)
+            if (cuts[placer->units[placer->order[i]].tables[0]].kind != PH_SHARD_DATA_PARALLEL)
+                PH_TRY(place_unit(placer, placer->order[i], cuts));
+        if (!placer->lane.is_dead)
+            PH_TRY(keep_better(placer, placement_out));
+    }
+    return PH_OK;
+}
+
+double ph__placer_table_ms(const struct ph__placer *placer, size_t table)
+{
+    return placer->table_ms[table];
+}
+
+/* ---- creation ---- */
+
+/* Makes a unit of each group that lies together, and of each other table. */
+static ph_status make_units(struct ph__placer *placer)
+{
+    const struct ph__plan_limits *limits = &placer->placing->limits;
+    const size_t num_tables = pricing_of(placer)->num_tables;
+    bool *is_grouped = ph__arena_alloc_array(&placer->arena, num_tables, sizeof *is_grouped);
+    placer->units = ph__arena_alloc_array(&placer->arena, num_tables, sizeof *placer->units);
+    placer->singles = ph__arena_alloc_array(&placer->arena, num_tables, sizeof *placer->singles);
+    if (is_grouped == NULL || placer->units == NULL || placer->singles == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t g = 0; g < limits->num_groups; g++) {
+        const struct ph__table_group *group = &limits->groups[g];
+        for (size_t k = 0; !group->is_apart && k < group->num_tables; k++)
+            is_grouped[group->tables[k]] = true;
+        if (!group->is_apart)
+            placer->units[placer->num_units++] = (struct unit){group->tables, group->num_tables};
+    }
+    for (size_t table = 0; table < num_tables; table++) {
+        placer->singles[table] = (uint32_t)table;
+        if (!is_grouped[table])
+            placer->units[placer->num_units++] = (struct unit){&placer->singles[table], 1};
+    }
+    return PH_OK;
+}
+
+static ph_status weigh_tables(struct ph__placer *placer)
+{
+    static const struct ph__table_cut whole = {PH_SHARD_TABLE_WISE, 1};
+    for (size_t table = 0; table < pricing_of(placer)->num_tables; table++) {
+        struct load load = {0};
+        PH_TRY(add_part(placer, table, &whole, &load));
+        placer->table_ms[table] = load.ms;
+    }
+    return PH_OK;
+}
+
+static ph_status make_lane(struct ph__placer *placer, struct lane *lane)
+{
+    const struct ph__pricing *pricing = pricing_of(placer);
+    const size_t world_size = pricing->topology->world_size;
+    struct ph__arena *arena = &placer->arena;
+    lane->sums = ph__arena_alloc_array(arena, world_size * pricing->model->width, sizeof *lane->sums);
+    lane->prices = ph__arena_alloc_array(arena, world_size, sizeof *lane->prices);
+    lane->by_ms = ph__arena_alloc_array(arena, world_size, sizeof *lane->by_ms);
+    lane->host_bytes = ph__arena_alloc_array(arena, world_size, sizeof *lane->host_bytes);
+    lane->ranks = ph__arena_alloc_array(arena, pricing->num_tables * world_size, sizeof *lane->ranks);
+    lane->has_apart = ph__arena_alloc_array(
+        arena, (placer->placing->limits.num_groups + 1) * world_size, sizeof *lane->has_apart);
+    return lane->sums != NULL && lane->prices != NULL && lane->by_ms != NULL && lane->host_bytes != NULL &&
+                   lane->ranks != NULL && lane->has_apart != NULL
+               ? PH_OK
+               : PH_ERROR_MEMORY;
+}
+
+static ph_status create(struct ph__placer *placer)
+{
+    const struct ph__pricing *pricing = pricing_of(placer);
+    const size_t world_size = pricing->topology->world_size;
+    struct ph__arena *arena = &placer->arena;
+    PH_TRY(make_units(placer));
+    placer->table_ms = ph__arena_alloc_array(arena, pricing->num_tables, sizeof *placer->table_ms);
+    placer->loads = ph__arena_alloc_array(arena, placer->num_units, sizeof *placer->loads);
+    placer->order = ph__arena_alloc_array(arena, placer->num_units, sizeof *placer->order);
+    placer->options = ph__arena_alloc_array(arena, world_size, sizeof *placer->options);
+    placer->sets = ph__arena_alloc_array(arena, world_size * pricing->model->width, sizeof *placer->sets);
+    placer->ms = ph__arena_alloc_array(arena, world_size, sizeof *placer->ms);
+    if (placer->table_ms == NULL || placer->loads == NULL || placer->order == NULL ||
+        placer->options == NULL || placer->sets == NULL || placer->ms == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(make_lane(placer, &placer->lane));
+    return weigh_tables(placer);
+}
+
+ph_status ph__placer_create(const struct ph__placing *placing, struct ph__placer **placer_out)
+{
+    struct ph__placer *placer = calloc(1, sizeof *placer);
+    if (placer == NULL)
+        return ph__out_of_memory("a search for a plan");
+    placer->placing = placing;
+    const ph_status status = create(placer);
+    if (status != PH_OK)
+        ph__placer_destroy(placer);
+    else
+        *placer_out = placer;
+    return status;
+}
+
+void ph__placer_destroy(struct ph__placer *placer)
+{
+    if (placer == NULL)
+        return;
+    ph__arena_fini(&placer->arena);
+    free(placer);
+}

@@ -1,0 +1,236 @@
+#include "plan/search/plan_price.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/sizes.h"
+#include "plan/plan_cost.h"
+#include "plan/plan_traffic.h"
+
+enum { MS_PER_S = 1000 };
+
+double ph__rank_price_ms(const struct ph__rank_price *price)
+{
+    return price->compute_ms + price->replicas_ms + price->backward_ms + price->forward_ms;
+}
+
+/* ---- parts ---- */
+
+/* Returns the rows that ids of a part name at least once: by the mean number of accesses where that is known,
+ * else as for uniform ids. */
+static double distinct_rows(const struct ph__table_facts *table, double num_rows, double num_ids)
+{
+    double mean = 0;
+    if (table->accesses == NULL)
+        return ph__expected_rows(num_rows, num_ids);
+    for (size_t bin = 0; bin < PH_ACCESS_BINS; bin++)
+        mean += table->accesses[bin] * (bin == 0 ? 1 : .75 * ldexp(1, (int)bin));
+    return fmin(num_rows, num_ids / mean);
+}
+
+struct ph__cost_part ph__cost_part(
+    const struct ph__pricing *pricing, size_t table, double num_rows, size_t num_columns, double sample_share)
+{
+    const struct ph__table_facts *facts = &pricing->tables[table];
+    const double num_samples = (double)pricing->step->batch_size * sample_share;
+    const double num_ids = facts->ids_per_sample * num_samples * num_rows / (double)facts->num_rows;
+    const struct ph__part_work work = {num_columns, num_ids, (double)facts->num_features * num_samples,
+        distinct_rows(facts, num_rows, num_ids)};
+    return (struct ph__cost_part){.columns = (double)num_columns,
+        .num_rows = num_rows,
+        .ids_per_sample = num_ids / (double)pricing->step->batch_size,
+        .touched_bytes = ph__touched_bytes(facts, &work),
+        .accesses = facts->accesses};
+}
+
+double ph__replica_ms(const struct ph__pricing *pricing, size_t table)
+{
+    const struct ph__table_facts *facts = &pricing->tables[table];
+    const double world_size = (double)pricing->topology->world_size;
+    const double num_ids = facts->ids_per_sample * (double)pricing->step->batch_size / world_size;
+    const double bytes = distinct_rows(facts, (double)facts->num_rows, num_ids) *
+                         (double)(sizeof(uint32_t) + facts->dim * sizeof(float));
+    const bool has_hosts = pricing->topology->ranks_per_host < pricing->topology->world_size;
+    const double local = (double)pricing->topology->ranks_per_host;
+    const double inside = bytes * (local - 1) / pricing->machine->host_bytes_per_s;
+    const double across =
+        has_hosts ? bytes * (world_size - local) * local / pricing->machine->network_bytes_per_s : 0;
+    return MS_PER_S * (inside + across);
+}
+
+/* ---- exchanges ---- */
+
+ph_status ph__price_exchanges(
+    const struct ph__pricing *pricing, struct ph__rank_price *prices, double *slowest_ms_out)
+{
+    const size_t world_size = pricing->topology->world_size;
+    const struct ph__cost_model *model = pricing->model;
+    struct ph__arena arena = {0};
+    double *columns = ph__arena_alloc_array(&arena, 3 * world_size, sizeof *columns), first = INFINITY;
+    ph_status status = columns != NULL ? PH_OK : PH_ERROR_MEMORY;
+    double *starts = columns + world_size, *ms = starts + world_size;
+    for (size_t rank = 0; rank < world_size && status == PH_OK; rank++)
+        columns[rank] = prices[rank].columns;
+    if (status == PH_OK)
+        status =
+            model->exchange(model->context, PH_EXCHANGE_BACKWARD, pricing->topology, columns, starts, ms);
+    for (size_t rank = 0; rank < world_size && status == PH_OK; rank++) {
+        prices[rank].backward_ms = ms[rank];
+        starts[rank] = prices[rank].compute_ms + prices[rank].replicas_ms + ms[rank];
+        first = fmin(first, starts[rank]);
+    }
+    for (size_t rank = 0; rank < world_size && status == PH_OK; rank++)
+        starts[rank] -= first;
+    if (status == PH_OK)
+        status = model->exchange(model->context, PH_EXCHANGE_FORWARD, pricing->topology, columns, starts, ms);
+    *slowest_ms_out = 0;
+    for (size_t rank = 0; rank < world_size && status == PH_OK; rank++) {
+        prices[rank].forward_ms = ms[rank];
+        *slowest_ms_out = fmax(*slowest_ms_out, ph__rank_price_ms(&prices[rank]));
+    }
+    ph__arena_fini(&arena);
+    return status;
+}
+
+/* ---- a plan ---- */
+
+struct sets {
+    const struct ph__pricing *pricing;
+    float *sums;                   /* (world_size, width) */
+    struct ph__rank_price *prices; /* (world_size) */
+};
+
+static ph_status add_part(struct sets *sets, size_t rank, const struct ph__cost_part *part)
+{
+    const struct ph__cost_model *model = sets->pricing->model;
+    float description[PH_COST_MOST_WIDTH];
+    PH_TRY(model->describe(model->context, part, 1, description));
+    for (size_t i = 0; i < model->width; i++)
+        sets->sums[rank * model->width + i] += description[i];
+    return PH_OK;
+}
+
+static ph_status add_replicas(struct sets *sets, size_t table)
+{
+    const struct ph__pricing *pricing = sets->pricing;
+    const struct ph__table_facts *facts = &pricing->tables[table];
+    const size_t world_size = pricing->topology->world_size;
+    const struct ph__cost_part part =
+        ph__cost_part(pricing, table, (double)facts->num_rows, facts->dim, 1 / (double)world_size);
+    for (size_t rank = 0; rank < world_size; rank++) {
+        PH_TRY(add_part(sets, rank, &part));
+        sets->prices[rank].bytes += ph__table_shard_bytes(facts, facts->num_rows, facts->dim);
+        sets->prices[rank].replicas_ms += ph__replica_ms(pricing, table);
+    }
+    return PH_OK;
+}
+
+static ph_status add_table(struct sets *sets, const struct ph__plan *plan, size_t table)
+{
+    const struct ph__plan_table *planned = &plan->tables[table];
+    if (planned->kind == PH_SHARD_DATA_PARALLEL)
+        return add_replicas(sets, table);
+    for (size_t i = 0; i < planned->num_shards; i++) {
+        const struct ph__table_shard *shard = &plan->shards[planned->first_shard + i];
+        struct ph__rank_price *price = &sets->prices[shard->rank];
+        const struct ph__cost_part part =
+            ph__cost_part(sets->pricing, table, (double)shard->num_rows, shard->num_columns, 1);
+        PH_TRY(add_part(sets, shard->rank, &part));
+        price->bytes +=
+            ph__table_shard_bytes(&sets->pricing->tables[table], shard->num_rows, shard->num_columns);
+        price->columns += (double)shard->num_columns * (double)sets->pricing->tables[table].num_features;
+    }
+    return PH_OK;
+}
+
+static ph_status price_sets(struct sets *sets, struct ph__arena *arena)
+{
+    const size_t world_size = sets->pricing->topology->world_size;
+    const struct ph__cost_model *model = sets->pricing->model;
+    double *ms = ph__arena_alloc_array(arena, world_size, sizeof *ms);
+    if (ms == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(model->compute(model->context, sets->sums, world_size, ms));
+    for (size_t rank = 0; rank < world_size; rank++)
+        sets->prices[rank].compute_ms = ms[rank] * ph__slowness(sets->pricing, rank);
+    return PH_OK;
+}
+
+ph_status ph__plan_price(const struct ph__pricing *pricing, const struct ph__plan *plan,
+    struct ph__rank_price *prices_out, double *slowest_ms_out)
+{
+    const size_t world_size = pricing->topology->world_size;
+    struct ph__arena arena = {0};
+    struct sets sets = {.pricing = pricing, .prices = prices_out};
+    memset(prices_out, 0, world_size * sizeof *prices_out);
+    sets.sums = ph__arena_alloc_array(&arena, world_size * pricing->model->width, sizeof *sets.sums);
+    ph_status status = sets.sums != NULL ? PH_OK : PH_ERROR_MEMORY;
+    for (size_t table = 0; table < plan->num_tables && status == PH_OK; table++)
+        status = add_table(&sets, plan, table);
+    if (status == PH_OK)
+        status = price_sets(&sets, &arena);
+    if (status == PH_OK)
+        status = ph__price_exchanges(pricing, prices_out, slowest_ms_out);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+/* ---- the analytic model ---- */
+
+static ph_status describe(
+    void *context, const struct ph__cost_part *parts, size_t count, float *descriptions_out)
+{
+    const struct ph__analytic_cost *cost = context;
+    for (size_t i = 0; i < count; i++)
+        descriptions_out[i] = (float)(MS_PER_S * parts[i].touched_bytes / cost->machine.memory_bytes_per_s);
+    return PH_OK;
+}
+
+static ph_status compute(void *context, const float *sets, size_t count, double *ms_out)
+{
+    (void)context;
+    for (size_t i = 0; i < count; i++)
+        ms_out[i] = (double)sets[i];
+    return PH_OK;
+}
+
+/* Prices vectors of each rank's columns, for the samples of all others. */
+static ph_status exchange(void *context, enum ph__exchange_way way, const struct ph__topology *topology,
+    const double *columns, const double *starts_ms, double *ms_out)
+{
+    const struct ph__analytic_cost *cost = context;
+    const struct ph__plan_wire *wire =
+        way == PH_EXCHANGE_FORWARD ? &cost->step.pooled_wire : &cost->step.gradient_wire;
+    const size_t num_local = topology->ranks_per_host;
+    const double samples = (double)cost->step.batch_size / (double)topology->world_size;
+    const double bytes = samples * (double)wire->number_bytes; /* of a column, for one rank */
+    double all = 0;
+    (void)starts_ms;
+    for (size_t rank = 0; rank < topology->world_size; rank++)
+        all += columns[rank];
+    for (size_t first = 0; first < topology->world_size; first += num_local) {
+        double host = 0;
+        for (size_t rank = first; rank < first + num_local; rank++)
+            host += columns[rank];
+        const double sent = host * (double)(topology->world_size - num_local),
+                     received = (all - host) * (double)num_local;
+        const double across = topology->world_size > num_local
+                                  ? fmax(sent, received) * bytes / cost->machine.network_bytes_per_s
+                                  : 0;
+        for (size_t rank = first; rank < first + num_local; rank++) {
+            const double inside = fmax(columns[rank] * (double)(num_local - 1), host - columns[rank]) * bytes;
+            ms_out[rank] = MS_PER_S * (inside / cost->machine.host_bytes_per_s + across);
+        }
+    }
+    return PH_OK;
+}
+
+struct ph__cost_model ph__analytic_model(struct ph__analytic_cost *cost)
+{
+    return (struct ph__cost_model){.name = "analytic",
+        .context = cost,
+        .width = 1,
+        .describe = describe,
+        .compute = compute,
+        .exchange = exchange};
+}

@@ -1,0 +1,367 @@
+#include "plan/search/plan_search.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/memory.h"
+#include "base/sizes.h"
+#include "base/text/number.h"
+#include "plan/plan_cost.h"
+#include "plan/search/plan_place.h"
+
+/* The beam keeps BEAM ways of cutting the tables, at most DEPTH moves from whole ones, and moves the
+ * CANDIDATES largest tables and as many of the dearest. */
+enum { BEAM = 3, DEPTH = 10, CANDIDATES = 10 };
+
+struct state {
+    struct ph__table_cut *cuts; /* (num_tables) */
+    struct ph__placement placement;
+};
+
+struct search {
+    const struct ph__search_options *options;
+    struct ph__arena arena;
+    struct ph__placer *placer;
+    struct state best, *beam, *next; /* (BEAM), (BEAM) */
+    size_t num_beam, num_next;
+    struct state trial;
+    bool *is_whole; /* (num_tables) a group that lies together has it */
+    struct ph__search_progress progress;
+    bool is_stopped;
+};
+
+static const struct ph__pricing *pricing_of(const struct search *search)
+{
+    return search->options->placing.pricing;
+}
+
+/* ---- states ---- */
+
+static ph_status make_state(struct search *search, struct state *state)
+{
+    const struct ph__pricing *pricing = pricing_of(search);
+    state->cuts = ph__arena_alloc_array(&search->arena, pricing->num_tables, sizeof *state->cuts);
+    state->placement.ranks = ph__arena_alloc_array(
+        &search->arena, pricing->num_tables * pricing->topology->world_size, sizeof *state->placement.ranks);
+    return state->cuts != NULL && state->placement.ranks != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+static void copy_state(const struct search *search, const struct state *from, struct state *to)
+{
+    const struct ph__pricing *pricing = pricing_of(search);
+    uint32_t *ranks = to->placement.ranks;
+    memcpy(to->cuts, from->cuts, pricing->num_tables * sizeof *to->cuts);
+    memcpy(ranks, from->placement.ranks, pricing->num_tables * pricing->topology->world_size * sizeof *ranks);
+    to->placement = from->placement;
+    to->placement.ranks = ranks;
+}
+
+static bool is_better(const struct state *a, const struct state *b)
+{
+    const struct ph__placement *left = &a->placement, *right = &b->placement;
+    if (left->short_bytes != right->short_bytes)
+        return left->short_bytes < right->short_bytes;
+    return left->ms + left->moved_ms < right->ms + right->moved_ms;
+}
+
+/* Returns the place of a state like this one among the next states; num_next: there is none. */
+static size_t find_like(const struct search *search)
+{
+    const size_t bytes = pricing_of(search)->num_tables * sizeof *search->trial.cuts;
+    size_t i = 0;
+    while (i < search->num_next && memcmp(search->next[i].cuts, search->trial.cuts, bytes) != 0)
+        i++;
+    return i;
+}
+
+/* Places the trial's cuts, and keeps it among the next states and as the best where it is good enough. */
+static ph_status try_cuts(struct search *search)
+{
+    const struct ph__search_options *options = search->options;
+    size_t place = search->num_next;
+    if (search->is_stopped || find_like(search) < search->num_next)
+        return PH_OK;
+    PH_TRY(ph__place(search->placer, search->trial.cuts, &search->trial.placement));
+    while (place > 0 && is_better(&search->trial, &search->next[place - 1]))
+        place--;
+    if (place < BEAM) {
+        const struct state spare = search->next[BEAM - 1];
+        memmove(search->next + place + 1, search->next + place, (BEAM - 1 - place) * sizeof *search->next);
+        search->next[place] = spare;
+        copy_state(search, &search->trial, &search->next[place]);
+        search->num_next = ph__min(search->num_next + 1, (size_t)BEAM);
+    }
+    if (search->progress.num_tried++ == 0 || is_better(&search->trial, &search->best))
+        copy_state(search, &search->trial, &search->best);
+    search->progress.ms =
+        search->best.placement.short_bytes == 0 ? search->best.placement.ms : (double)INFINITY;
+    search->progress.short_bytes = search->best.placement.short_bytes;
+    search->is_stopped = options->progress != NULL && options->progress(options->context, &search->progress);
+    return PH_OK;
+}
+
+/* ---- moves ---- */
+
+/* Cuts a table of the trial further into columns, or rows; or copies it. Returns false where it cannot. */
+static bool move(const struct search *search, size_t table, enum ph__shard_kind kind)
+{
+    const struct ph__table_facts *facts = &pricing_of(search)->tables[table];
+    struct ph__table_cut *cut = &search->trial.cuts[table];
+    const size_t world_size = pricing_of(search)->topology->world_size;
+    size_t most = world_size;
+    if (kind == PH_SHARD_COLUMN_WISE)
+        most = ph__min(most, ph__most_column_shards(facts));
+    if (kind == PH_SHARD_ROW_WISE)
+        most = (size_t)ph__min(most, facts->num_rows);
+    if (search->is_whole[table] || cut->kind == PH_SHARD_DATA_PARALLEL ||
+        (cut->kind != PH_SHARD_TABLE_WISE && cut->kind != kind))
+        return false;
+    if (kind == PH_SHARD_DATA_PARALLEL) {
+        *cut = (struct ph__table_cut){kind, 1};
+        return world_size > 1;
+    }
+    if (cut->num_parts >= most)
+        return false;
+    *cut = (struct ph__table_cut){kind, (uint32_t)ph__min(2 * (size_t)cut->num_parts, most)};
+    return true;
+}
+
+static ph_status try_moves(struct search *search, const struct state *from, size_t table)
+{
+    static const enum ph__shard_kind kinds[] = {
+        PH_SHARD_COLUMN_WISE, PH_SHARD_ROW_WISE, PH_SHARD_DATA_PARALLEL};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        copy_state(search, from, &search->trial);
+        if (move(search, table, kinds[k]))
+            PH_TRY(try_cuts(search));
+    }
+    return PH_OK;
+}
+
+/* Returns the table that is largest, or dearest, in parts of what a state makes of it, among those that are
+ * not taken; num_tables: none is left. */
+static size_t find_most(
+    const struct search *search, const struct state *state, bool by_bytes, const bool *is_taken)
+{
+    const struct ph__pricing *pricing = pricing_of(search);
+    size_t best = pricing->num_tables;
+    double most = 0;
+    for (size_t table = 0; table < pricing->num_tables; table++) {
+        const struct ph__table_cut *cut = &state->cuts[table];
+        const double weight = by_bytes ? (double)ph__cut_bytes(&pricing->tables[table], cut)
+                                       : ph__placer_table_ms(search->placer, table) / (double)cut->num_parts;
+        if (!is_taken[table] && (best == pricing->num_tables || weight > most)) {
+            best = table;
+            most = weight;
+        }
+    }
+    return best;
+}
+
+static ph_status extend(struct search *search, const struct state *state, bool *is_taken)
+{
+    const size_t num_tables = pricing_of(search)->num_tables;
+    memset(is_taken, 0, num_tables * sizeof *is_taken);
+    for (size_t i = 0; i < 2 * CANDIDATES; i++) {
+        const size_t table = find_most(search, state, i < CANDIDATES, is_taken);
+        if (table == num_tables)
+            return PH_OK;
+        is_taken[table] = true;
+        PH_TRY(try_moves(search, state, table));
+    }
+    return PH_OK;
+}
+
+/* ---- beginnings ---- */
+
+static void cut_whole(const struct search *search)
+{
+    for (size_t table = 0; table < pricing_of(search)->num_tables; table++)
+        search->trial.cuts[table] = (struct ph__table_cut){PH_SHARD_TABLE_WISE, 1};
+}
+
+/* Cuts as a plan does, where the search knows its kinds. */
+static void cut_as(const struct search *search, const struct ph__plan *plan)
+{
+    cut_whole(search);
+    for (size_t table = 0; table < plan->num_tables; table++) {
+        const struct ph__plan_table *planned = &plan->tables[table];
+        struct ph__table_cut *cut = &search->trial.cuts[table];
+        if (search->is_whole[table])
+            continue;
+        if (planned->kind == PH_SHARD_ROW_WISE || planned->kind == PH_SHARD_COLUMN_WISE)
+            *cut = (struct ph__table_cut){planned->kind, (uint32_t)planned->num_places};
+        if (planned->kind == PH_SHARD_DATA_PARALLEL)
+            cut->kind = PH_SHARD_DATA_PARALLEL;
+    }
+}
+
+/* Cuts the largest tables by rows over all ranks until what is left suits the ranks. */
+static void cut_rows(const struct search *search)
+{
+    const struct ph__pricing *pricing = pricing_of(search);
+    cut_whole(search);
+    for (size_t table = 0; table < pricing->num_tables; table++)
+        if (!search->is_whole[table])
+            search->trial.cuts[table] = (struct ph__table_cut){PH_SHARD_ROW_WISE,
+                (uint32_t)ph__min(pricing->topology->world_size, pricing->tables[table].num_rows)};
+}
+
+static ph_status begin(struct search *search)
+{
+    const struct ph__pricing *pricing = pricing_of(search);
+    struct ph__plan greedy;
+    cut_whole(search);
+    PH_TRY(try_cuts(search));
+    cut_rows(search);
+    PH_TRY(try_cuts(search));
+    if (search->options->placing.from != NULL) {
+        cut_as(search, search->options->placing.from);
+        PH_TRY(try_cuts(search));
+    }
+    if (ph__plan_greedy(pricing->machine, pricing->topology, pricing->step, pricing->tables,
+            pricing->num_tables, &greedy) != PH_OK)
+        return PH_OK; /* the search says what does not fit */
+    cut_as(search, &greedy);
+    ph__plan_fini(&greedy);
+    return try_cuts(search);
+}
+
+/* ---- the search ---- */
+
+static ph_status run(struct search *search)
+{
+    bool *is_taken = ph__arena_alloc_array(&search->arena, pricing_of(search)->num_tables, sizeof *is_taken);
+    if (is_taken == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(begin(search));
+    for (size_t level = 1; level <= DEPTH && !search->is_stopped; level++) {
+        struct state *const beam = search->beam;
+        const struct ph__placement before = search->best.placement;
+        search->beam = search->next;
+        search->num_beam = search->num_next;
+        search->next = beam;
+        search->num_next = 0;
+        search->progress.level = level;
+        for (size_t i = 0; i < search->num_beam; i++)
+            PH_TRY(extend(search, &search->beam[i], is_taken));
+        if (search->best.placement.short_bytes == before.short_bytes &&
+            search->best.placement.ms + search->best.placement.moved_ms >= before.ms + before.moved_ms)
+            break;
+    }
+    return PH_OK;
+}
+
+static ph_status build(struct search *search, struct ph__plan *plan_out)
+{
+    const struct ph__pricing *pricing = pricing_of(search);
+    const size_t world_size = pricing->topology->world_size;
+    struct ph__plan_choice *choices =
+        ph__arena_alloc_array(&search->arena, pricing->num_tables, sizeof *choices);
+    if (choices == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t table = 0; table < pricing->num_tables; table++) {
+        const struct ph__table_cut *cut = &search->best.cuts[table];
+        const bool is_copied = cut->kind == PH_SHARD_DATA_PARALLEL;
+        choices[table] =
+            (struct ph__plan_choice){cut->num_parts > 1 || is_copied ? cut->kind : PH_SHARD_TABLE_WISE,
+                search->best.placement.ranks + table * world_size, is_copied ? 0 : cut->num_parts, NULL};
+    }
+    return ph__plan_build(pricing->topology, pricing->tables, pricing->num_tables, choices, plan_out);
+}
+
+static ph_status refuse(const struct search *search)
+{
+    const struct ph__plan_limits *limits = &search->options->placing.limits;
+    const struct ph__pricing *pricing = pricing_of(search);
+    char missing[PH_NUMBER_TEXT_BYTES], all[PH_NUMBER_TEXT_BYTES], limit[PH_NUMBER_TEXT_BYTES];
+    uint64_t bytes = 0;
+    for (size_t table = 0; table < pricing->num_tables; table++)
+        bytes += ph__table_shard_bytes(
+            &pricing->tables[table], pricing->tables[table].num_rows, pricing->tables[table].dim);
+    const bool is_of_hosts = limits->host_bytes > 0;
+    return ph_fail(PH_ERROR_MEMORY,
+        "the tables (%s with their optimizer's slots) do not fit: the best of %zu ways to cut and place them "
+        "is %s "
+        "short of the limit of %s a %s",
+        ph__bytes_text(bytes, all), search->progress.num_tried,
+        ph__bytes_text(search->best.placement.short_bytes, missing),
+        limits->rank_bytes != NULL && !is_of_hosts
+            ? "each rank's own bytes"
+            : ph__bytes_text(is_of_hosts ? limits->host_bytes : pricing->machine->rank_bytes, limit),
+        is_of_hosts ? "host" : "rank");
+}
+
+static ph_status create(struct search *search)
+{
+    const struct ph__plan_limits *limits = &search->options->placing.limits;
+    search->is_whole =
+        ph__arena_alloc_array(&search->arena, pricing_of(search)->num_tables, sizeof *search->is_whole);
+    search->beam = ph__arena_alloc_array(&search->arena, 2 * BEAM, sizeof *search->beam);
+    if (search->is_whole == NULL || search->beam == NULL)
+        return PH_ERROR_MEMORY;
+    search->next = search->beam + BEAM;
+    for (size_t i = 0; i < 2 * BEAM; i++)
+        PH_TRY(make_state(search, &search->beam[i]));
+    PH_TRY(make_state(search, &search->best));
+    PH_TRY(make_state(search, &search->trial));
+    for (size_t g = 0; g < limits->num_groups; g++)
+        for (size_t k = 0; !limits->groups[g].is_apart && k < limits->groups[g].num_tables; k++)
+            search->is_whole[limits->groups[g].tables[k]] = true;
+    return ph__placer_create(&search->options->placing, &search->placer);
+}
+
+ph_status ph__plan_search(
+    const struct ph__search_options *options, struct ph__plan *plan_out, double *slowest_ms_out)
+{
+    struct search search = {.options = options};
+    ph_status status = create(&search);
+    if (status == PH_OK)
+        status = run(&search);
+    if (status == PH_OK && search.best.placement.short_bytes > 0)
+        status = refuse(&search);
+    if (status == PH_OK)
+        status = build(&search, plan_out);
+    *slowest_ms_out = search.best.placement.ms;
+    ph__placer_destroy(search.placer);
+    ph__arena_fini(&search.arena);
+    return status;
+}
+
+/* ---- moved bytes ---- */
+
+/* Counts the bytes of a shard that its rank has in another plan. */
+static uint64_t bytes_there(const struct ph__plan *from, const struct ph__plan_table *table,
+    const struct ph__table_facts *facts, const struct ph__table_shard *shard)
+{
+    uint64_t bytes = 0;
+    if (table->kind == PH_SHARD_DATA_PARALLEL)
+        return ph__table_shard_bytes(facts, shard->num_rows, shard->num_columns);
+    for (size_t i = 0; i < table->num_shards; i++) {
+        const struct ph__table_shard *other = &from->shards[table->first_shard + i];
+        const uint64_t first_row = ph__max(shard->first_row, other->first_row),
+                       end_row =
+                           ph__min(shard->first_row + shard->num_rows, other->first_row + other->num_rows);
+        const size_t first_column = ph__max(shard->first_column, other->first_column),
+                     end_column = ph__min((size_t)shard->first_column + shard->num_columns,
+                         (size_t)other->first_column + other->num_columns);
+        if (other->rank == shard->rank && first_row < end_row && first_column < end_column)
+            bytes += ph__table_shard_bytes(facts, end_row - first_row, end_column - first_column);
+    }
+    return bytes;
+}
+
+uint64_t ph__plan_moved_bytes(
+    const struct ph__plan *from, const struct ph__plan *to, const struct ph__table_facts *tables)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < to->num_shards; i++) {
+        const struct ph__table_shard *shard = &to->shards[i];
+        const struct ph__table_facts *facts = &tables[shard->table];
+        bytes += ph__table_shard_bytes(facts, shard->num_rows, shard->num_columns) -
+                 bytes_there(from, &from->tables[shard->table], facts, shard);
+    }
+    return bytes;
+}
