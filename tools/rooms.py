@@ -40,7 +40,7 @@ SUB_ROOMS = {
     "plan": ["search"],
     "shard": ["lookup", "tower", "units", "dense"],
     "serve": ["wire", "queue", "repository", "server"],
-    "train": ["measure", "config", "ranks", "folder", "loop"],
+    "train": ["measure", "cost", "config", "ranks", "folder", "loop"],
     "cli": ["hub", "serve", "sim", "verb"],
 }
 
