@@ -11,6 +11,7 @@
 #include "store/declaration.h"
 #include "tensor/row_format.h"
 #include "train/config/training_program.h"
+#include "train/cost/cost_tables.h"
 #include "train/job_rows.h"
 
 struct counting {
@@ -94,6 +95,53 @@ static ph_status list_reads(const struct counting *counting, struct ph__table_li
         table->num_features = 0;
     }
     visit_lookups(counting, add_read);
+    return PH_OK;
+}
+
+static size_t ids_of(const struct ph_batch *batch, size_t feature, const int64_t **ids_out)
+{
+    const size_t first = feature * batch->num_samples;
+    *ids_out = batch->ids + batch->offsets[first];
+    return batch->offsets[first + batch->num_samples] - batch->offsets[first];
+}
+
+/* Counts how often the batch reads the table's rows; ids (most ids that a table reads) are scratch. */
+static ph_status count_accesses(
+    const struct ph_batch *batch, struct ph__table_facts *table, int64_t *ids, struct ph__arena *arena)
+{
+    double *accesses = ph__arena_alloc_array(arena, PH_ACCESS_BINS, sizeof *accesses);
+    size_t count = 0;
+    if (accesses == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < table->num_features; i++) {
+        const int64_t *own;
+        const size_t num_own = ids_of(batch, table->reads[i].feature, &own);
+        memcpy(ids + count, own, num_own * sizeof *ids);
+        count += num_own;
+    }
+    ph__accesses_count(ids, count, accesses);
+    table->accesses = count > 0 ? accesses : NULL;
+    return PH_OK;
+}
+
+/* Needs the tables' reads. Of a batch without ids nothing is known. */
+static ph_status list_accesses(const struct ph_batch *batch, struct ph__table_list *list)
+{
+    size_t most = 0;
+    if (batch == NULL || batch->ids == NULL)
+        return PH_OK;
+    for (size_t i = 0; i < list->num_tables; i++) {
+        const int64_t *own;
+        size_t count = 0;
+        for (size_t k = 0; k < list->tables[i].num_features; k++)
+            count += ids_of(batch, list->tables[i].reads[k].feature, &own);
+        most = count > most ? count : most;
+    }
+    int64_t *ids = ph__arena_alloc_array(&list->arena, most, sizeof *ids);
+    if (ids == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < list->num_tables; i++)
+        PH_TRY(count_accesses(batch, &list->tables[i], ids, &list->arena));
     return PH_OK;
 }
 
@@ -274,7 +322,8 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
     count_updates(&counting);
     PH_TRY(list_dense(graph, list));
     PH_TRY(list_towers(&counting, list));
-    return list_reads(&counting, list);
+    PH_TRY(list_reads(&counting, list));
+    return list_accesses(batch, list);
 }
 
 void ph__table_list_fini(struct ph__table_list *list)

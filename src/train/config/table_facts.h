@@ -16,7 +16,8 @@ struct ph__table_list { /* zero-initialised is empty */
 };
 
 /* Collects the facts of a training program whose tables hold rows of this format. batch: the ids of each
- * sample are counted in it; NULL: each feature has one. PH_ERROR_MEMORY. Call fini also after a failure. */
+ * sample are counted in it; NULL: each feature has one, and accesses are not known. PH_ERROR_MEMORY. Call
+ * fini also after a failure. */
 ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_format row_format,
     const struct ph_batch *batch, struct ph__table_list *list);
 void ph__table_list_fini(struct ph__table_list *list);

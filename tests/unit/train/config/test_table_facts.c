@@ -110,8 +110,9 @@ static void features_that_share_a_table_count_for_it_together(void **state)
     static const struct ph_table_slice slices[] = {{"user", 7}, {"item", 5}, {"item", 5}};
     static const int32_t lengths[] = {1, 1, 1, 1, 2, 3};
     static const uint32_t offsets[] = {0, 1, 2, 3, 4, 6, 9};
+    static const int64_t ids[] = {6, 6, 1, 2, 1, 1, 3, 1, 0}; /* items: 1 is read 4 times; 0, 2 and 3 once */
     const struct ph_batch batch = {
-        .num_samples = 2, .num_sparse = 3, .num_ids = 9, .lengths = lengths, .offsets = offsets};
+        .num_samples = 2, .num_sparse = 3, .num_ids = 9, .lengths = lengths, .offsets = offsets, .ids = ids};
     const struct ph_model_features features = {
         .num_sparse = 3, .num_tasks = 1, .sparse = sparse, .slices = slices};
     static const char *const sets[] = {
@@ -136,6 +137,9 @@ static void features_that_share_a_table_count_for_it_together(void **state)
         const struct ph__table_read *read = &fact_of(&list, "embedding.item")->reads[i];
         assert_int_equal(read->is_of_items, read->feature == 2); /* the history */
     }
+    assert_near(fact_of(&list, "embedding.user")->accesses[1], 1, 1e-12, 0);
+    assert_near(fact_of(&list, "embedding.item")->accesses[0], .75, 1e-12, 0);
+    assert_near(fact_of(&list, "embedding.item")->accesses[2], .25, 1e-12, 0);
     ph__table_list_fini(&list);
     ph_program_destroy(learning.program);
     free(setup);
