@@ -1,0 +1,405 @@
+#include "train/cost/cost_measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/memory.h"
+#include "base/sizes.h"
+#include "base/statistics.h"
+#include "base/thread/clock.h"
+#include "plan/plan_cost.h"
+
+enum { PROBE_WORDS = 1 << 22, PROBE_STEPS = 10000, MOST_TRIES = 3 };
+#define MOST_DISTURBANCE .15
+
+struct ph__cost_measure {
+    struct ph__cost_measure_options options;
+    struct ph_backend *backend;
+    struct ph_store *store;
+    struct ph_state *state;
+    uint32_t *probe; /* (PROBE_WORDS) */
+};
+
+struct set {                             /* a set that is being measured */
+    const struct ph__cost_table *tables; /* ascending dims */
+    size_t count;
+    struct ph__arena arena;
+    struct ph_batch batch;
+    struct ph_program *program;
+    struct ph_executor *executor;
+    struct ph_workspace *workspace;
+};
+
+static uint64_t slot_bytes(const struct ph__cost_measure *measure)
+{
+    return measure->options.optimizer == PH_ROWWISE_ADAGRAD ? sizeof(ph_real) : 0;
+}
+
+static uint64_t arena_rows(const struct ph__cost_measure *measure, size_t dim)
+{
+    return measure->options.arena_bytes / PH_COST_NUM_DIMS / (dim * sizeof(ph_real) + slot_bytes(measure));
+}
+
+/* ---- opening ---- */
+
+static ph_status check_options(const struct ph__cost_measure *measure)
+{
+    const enum ph_optimizer_kind optimizer = measure->options.optimizer;
+    const uint64_t rows = arena_rows(measure, ph__cost_dims[PH_COST_NUM_DIMS - 1]);
+    if (optimizer != PH_SGD && optimizer != PH_ROWWISE_ADAGRAD)
+        return ph_fail(PH_ERROR_CONFIG, "costs are measured for SGD and row-wise Adagrad alone");
+    if (rows == 0 || arena_rows(measure, ph__cost_dims[0]) > UINT32_MAX)
+        return ph_fail(PH_ERROR_CONFIG, "an arena of %llu bytes does not suit the tables to measure",
+            (unsigned long long)measure->options.arena_bytes);
+    return PH_OK;
+}
+
+static ph_status open_parts(struct ph__cost_measure *measure)
+{
+    const struct ph_backend_options options = {
+        .size = sizeof options, .num_threads = measure->options.num_threads};
+    PH_TRY(check_options(measure));
+    PH_TRY(ph_backend_create(&options, &measure->backend));
+    PH_TRY(ph_store_create(1, &measure->store));
+    PH_TRY(ph_state_create(&measure->state));
+    measure->probe = malloc(PROBE_WORDS * sizeof *measure->probe);
+    if (measure->probe == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: measuring costs");
+    struct ph__rng_sequence rng = {.key = {1, 0, ph__hash_name("cost.probe")}};
+    for (size_t i = 0; i < PROBE_WORDS; i++)
+        measure->probe[i] = (uint32_t)ph__rng_below(&rng, PROBE_WORDS);
+    return PH_OK;
+}
+
+ph_status ph__cost_measure_open(
+    const struct ph__cost_measure_options *options, struct ph__cost_measure **measure_out)
+{
+    struct ph__cost_measure *measure = calloc(1, sizeof *measure);
+    if (measure == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: measuring costs");
+    measure->options = *options;
+    const ph_status status = open_parts(measure);
+    if (status == PH_OK)
+        *measure_out = measure;
+    else
+        ph__cost_measure_close(measure);
+    return status;
+}
+
+void ph__cost_measure_close(struct ph__cost_measure *measure)
+{
+    if (measure == NULL)
+        return;
+    free(measure->probe);
+    ph_state_destroy(measure->state);
+    ph_store_destroy(measure->store);
+    ph_backend_destroy(measure->backend);
+    free(measure);
+}
+
+const struct ph_store *ph__cost_measure_store(const struct ph__cost_measure *measure)
+{
+    return measure->store;
+}
+
+/* ---- the program of a set ---- */
+
+/* Adds the tables [first, end), all of one dim: the arena's table and the loss of its pooled rows. */
+static ph_value add_dim(const struct ph__cost_measure *measure, const struct set *set, size_t first,
+    size_t end, struct ph_builder *builder, ph_value *table_out)
+{
+    const size_t dim = set->tables[first].dim, count = end - first;
+    struct ph_table_slice slices[PH_COST_MOST_TABLES];
+    size_t features[PH_COST_MOST_TABLES];
+    char names[2][32];
+    snprintf(names[0], sizeof names[0], "arena.%zu", dim);
+    snprintf(names[1], sizeof names[1], "weight.%zu", dim);
+    for (size_t i = 0; i < count; i++) {
+        slices[i] = (struct ph_table_slice){names[0], (size_t)arena_rows(measure, dim)};
+        features[i] = first + i;
+    }
+    const struct ph_init init = {PH_INIT_CONSTANT, .01};
+    ph_value ids = ph_input_ids(builder, set->count);
+    if (count < set->count)
+        ids = ph_select_features(builder, ids, count, features);
+    *table_out = ph_table(builder, names[0], count, slices, dim, init);
+    const ph_value weight = ph_parameter(builder, names[1], 2, (size_t[]){1, dim}, init);
+    const ph_value pooled = ph_embedding_bag(builder, ids, *table_out, PH_POOL_SUM, 0);
+    const ph_value logits = ph_linear(builder, ph_sum_features(builder, pooled), weight, 0, PH_IDENTITY);
+    return ph_bce_with_logits(builder, logits, ph_input_labels(builder, 1), 0, 0);
+}
+
+static void add_step(
+    const struct ph__cost_measure *measure, const struct set *set, struct ph_builder *builder)
+{
+    const struct ph_optimizer optimizer = {
+        .rule = {.kind = measure->options.optimizer, .epsilon = 1e-10}, .learning_rate_factor = 1};
+    ph_value tables[PH_COST_NUM_DIMS], losses[PH_COST_NUM_DIMS], gradients[PH_COST_NUM_DIMS];
+    double factors[PH_COST_NUM_DIMS];
+    size_t count = 0;
+    for (size_t first = 0, end; first < set->count; first = end) {
+        for (end = first + 1; end < set->count && set->tables[end].dim == set->tables[first].dim;)
+            end++;
+        losses[count] = add_dim(measure, set, first, end, builder, &tables[count]);
+        factors[count++] = 1;
+    }
+    const ph_value loss = ph_weighted_sum(builder, count, losses, factors);
+    ph_output(builder, "loss", loss);
+    ph_builder_begin_entry(builder, "backward");
+    ph_backward(builder, loss, count, tables, gradients);
+    ph_builder_begin_entry(builder, "update");
+    for (size_t i = 0; i < count; i++)
+        ph_update(builder, tables[i], gradients[i], &optimizer, ph_input_scalar(builder, "learning_rate"),
+            ph_input_scalar(builder, "step"), 0);
+}
+
+static ph_status build_program(struct ph__cost_measure *measure, struct set *set)
+{
+    struct ph_builder *builder;
+    PH_TRY(ph_builder_create(PH_TRAINING, &builder));
+    add_step(measure, set, builder);
+    const ph_status status = ph_builder_finish(builder, &set->program);
+    ph_builder_destroy(builder);
+    PH_TRY(status);
+    PH_TRY(
+        ph_executor_create(set->program, measure->store, measure->state, measure->backend, &set->executor));
+    PH_TRY(ph_workspace_create(set->executor, set->batch.num_samples, set->batch.num_ids, &set->workspace));
+    PH_TRY(ph_workspace_set_scalar(set->workspace, "learning_rate", .01));
+    return ph_workspace_bind(set->workspace, &set->batch, 1, 0);
+}
+
+/* ---- the batch of a set ---- */
+
+/* Fills a table's ids: rows of a run of the arena that begins behind those of the table before. */
+static void fill_ids(const struct ph__cost_measure *measure, const struct ph__cost_table *table,
+    struct ph__rng_sequence *rng, uint32_t *scratch, uint64_t *base, int64_t *ids_out)
+{
+    const uint64_t rows = arena_rows(measure, table->dim);
+    const uint64_t range = table->num_rows < rows ? table->num_rows : rows;
+    uint32_t *ids = scratch + table->num_read;
+    ph__cost_ids_draw(table, range, rng, scratch, ids);
+    for (size_t i = 0; i < table->num_ids; i++)
+        ids_out[i] = (int64_t)((*base + ids[i]) % rows);
+    *base = (*base + range) % rows;
+}
+
+/* Spreads a table's ids over the samples as evenly as they go. */
+static void fill_lengths(size_t num_ids, size_t num_samples, int32_t *lengths_out, uint32_t *offsets_out)
+{
+    for (size_t b = 0; b < num_samples; b++) {
+        lengths_out[b] = (int32_t)(ph__range_start(num_ids, b + 1, num_samples) -
+                                   ph__range_start(num_ids, b, num_samples));
+        offsets_out[b + 1] = offsets_out[b] + (uint32_t)lengths_out[b];
+    }
+}
+
+static ph_status fill_batch(const struct ph__cost_measure *measure, uint64_t seed, struct set *set)
+{
+    const size_t samples = measure->options.batch_size;
+    struct ph__rng_sequence rng = {.key = {seed, 0, ph__hash_name("cost.ids")}};
+    size_t num_ids = 0, most = 0;
+    for (size_t t = 0; t < set->count; t++) {
+        num_ids += set->tables[t].num_ids;
+        most = ph__max(most, set->tables[t].num_ids + set->tables[t].num_read);
+    }
+    int64_t *ids = ph__arena_alloc_array(&set->arena, num_ids, sizeof *ids);
+    int32_t *lengths = ph__arena_alloc_array(&set->arena, set->count * samples, sizeof *lengths);
+    uint32_t *offsets = ph__arena_alloc_array(&set->arena, set->count * samples + 1, sizeof *offsets);
+    ph_real *labels = ph__arena_alloc_array(&set->arena, samples, sizeof *labels);
+    uint32_t *scratch = ph__arena_alloc_array(&set->arena, most, sizeof *scratch);
+    if (ids == NULL || lengths == NULL || offsets == NULL || labels == NULL || scratch == NULL)
+        return PH_ERROR_MEMORY;
+    memset(labels, 0, samples * sizeof *labels);
+    offsets[0] = 0;
+    uint64_t base = 0;
+    for (size_t t = 0; t < set->count; t++) {
+        if (t > 0 && set->tables[t].dim != set->tables[t - 1].dim)
+            base = 0;
+        fill_ids(measure, &set->tables[t], &rng, scratch, &base, ids + offsets[t * samples]);
+        fill_lengths((size_t)set->tables[t].num_ids, samples, lengths + t * samples, offsets + t * samples);
+    }
+    set->batch = (struct ph_batch){.num_samples = samples,
+        .num_sparse = set->count,
+        .num_tasks = 1,
+        .num_ids = num_ids,
+        .labels = labels,
+        .lengths = lengths,
+        .offsets = offsets,
+        .ids = ids};
+    return PH_OK;
+}
+
+/* ---- timing ---- */
+
+/* Times a chain of reads that miss the caches, in seconds: the fastest of three. */
+static double run_probe(const struct ph__cost_measure *measure)
+{
+    double least = INFINITY;
+    for (size_t run = 0; run < 3; run++) {
+        const double begin = ph__clock_seconds();
+        volatile uint32_t at = (uint32_t)run;
+        for (uint32_t i = 0; i < PROBE_STEPS; i++)
+            at = (measure->probe[at] + i) % PROBE_WORDS;
+        least = fmin(least, ph__clock_seconds() - begin);
+    }
+    return least;
+}
+
+static ph_status run_step(struct set *set, size_t number)
+{
+    PH_TRY(ph_workspace_set_scalar(set->workspace, "step", (double)number));
+    PH_TRY(ph_workspace_run(set->workspace, "forward"));
+    PH_TRY(ph_workspace_run(set->workspace, "backward"));
+    return ph_workspace_run(set->workspace, "update");
+}
+
+static ph_status time_set(
+    const struct ph__cost_measure *measure, struct set *set, double *ms_out, double *disturbance_out)
+{
+    double *ms = ph__arena_alloc_array(&set->arena, measure->options.num_runs, sizeof *ms);
+    if (ms == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(run_step(set, 1));
+    PH_TRY(run_step(set, 2)); /* the second run finds its memory written */
+    const double before = run_probe(measure);
+    for (size_t i = 0; i < measure->options.num_runs; i++) {
+        const double begin = ph__clock_seconds();
+        PH_TRY(run_step(set, i + 3));
+        ms[i] = 1e3 * (ph__clock_seconds() - begin);
+    }
+    const double after = run_probe(measure);
+    *disturbance_out = fabs(after - before) / fmin(after, before);
+    return ph__median(ms, measure->options.num_runs, ms_out);
+}
+
+static int compare_dims(const void *a, const void *b)
+{
+    const struct ph__cost_table *first = a, *second = b;
+    return (first->dim > second->dim) - (first->dim < second->dim);
+}
+
+ph_status ph__cost_measure_set(struct ph__cost_measure *measure, const struct ph__cost_table *tables,
+    size_t count, uint64_t seed, double *ms_out, double *disturbance_out)
+{
+    struct ph__cost_table sorted[PH_COST_MOST_TABLES];
+    struct set set = {.tables = sorted, .count = count};
+    memcpy(sorted, tables, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_dims);
+    ph_status status = fill_batch(measure, seed, &set);
+    if (status == PH_OK)
+        status = build_program(measure, &set);
+    if (status == PH_OK)
+        status = time_set(measure, &set, ms_out, disturbance_out);
+    ph_workspace_destroy(set.workspace);
+    ph_executor_destroy(set.executor);
+    ph_program_destroy(set.program);
+    ph__arena_fini(&set.arena);
+    return status;
+}
+
+/* ---- labels ---- */
+
+static size_t draw_set(const struct ph__cost_table *tables, size_t num_tables, uint64_t seed, size_t index,
+    struct ph__cost_table set_out[PH_COST_MOST_TABLES])
+{
+    struct ph__rng_sequence rng = {.key = {seed, index, ph__hash_name("cost.set")}};
+    const size_t count = 1 + (size_t)ph__rng_below(&rng, PH_COST_MOST_TABLES);
+    for (size_t i = 0; i < count; i++) {
+        set_out[i] = tables[ph__rng_below(&rng, num_tables)];
+        set_out[i].dim = ph__cost_dims[ph__rng_below(&rng, PH_COST_NUM_DIMS)];
+    }
+    return count;
+}
+
+static struct ph__cost_part part_of(
+    const struct ph__cost_measure *measure, const struct ph__cost_table *table, const double *accesses)
+{
+    const struct ph__table_facts facts = {.num_rows = table->num_rows,
+        .dim = table->dim,
+        .weight_bytes = table->dim * sizeof(ph_real),
+        .slot_bytes = slot_bytes(measure)};
+    const struct ph__part_work work = {
+        table->dim, (double)table->num_ids, (double)measure->options.batch_size, (double)table->num_read};
+    return (struct ph__cost_part){(double)table->dim, (double)table->num_rows, table->ids_per_sample,
+        ph__touched_bytes(&facts, &work), accesses};
+}
+
+static ph_status add_label(const struct ph__cost_measure *measure, const struct ph__cost_table *set,
+    size_t count, double ms, struct ph__cost_labels *labels)
+{
+    struct ph__cost_part *parts = ph__arena_alloc_array(&labels->arena, count, sizeof *parts);
+    double *accesses = ph__arena_alloc_array(&labels->arena, count * PH_ACCESS_BINS, sizeof *accesses);
+    if (parts == NULL || accesses == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        double *own = memcpy(accesses + i * PH_ACCESS_BINS, set[i].accesses, sizeof set[i].accesses);
+        parts[i] = part_of(measure, &set[i], own);
+    }
+    labels->labels[labels->num_labels++] = (struct ph__cost_label){parts, count, ms};
+    return PH_OK;
+}
+
+/* Measures a set until it is undisturbed; *ms_out is NaN when it never is. */
+static ph_status measure_calmly(struct ph__cost_measure *measure, const struct ph__cost_table *set,
+    size_t count, uint64_t seed, struct ph__cost_labels *labels, double *ms_out)
+{
+    double ms, disturbance;
+    for (size_t tries = 0; tries < MOST_TRIES; tries++) {
+        labels->num_repeated += tries == 1;
+        PH_TRY(ph__cost_measure_set(measure, set, count, seed, &ms, &disturbance));
+        *ms_out = disturbance <= MOST_DISTURBANCE ? ms : NAN;
+        if (!isnan(*ms_out))
+            return PH_OK;
+    }
+    labels->num_dropped++;
+    return PH_OK;
+}
+
+/* Measures every tenth set again, long after the first time. first_ms: NaN where it was dropped. */
+static ph_status measure_again(struct ph__cost_measure *measure, const struct ph__cost_table *tables,
+    size_t num_tables, size_t num_sets, uint64_t seed, const double *first_ms, struct ph__cost_labels *labels)
+{
+    struct ph__cost_table set[PH_COST_MOST_TABLES];
+    struct ph__cost_labels second = {0};
+    double sum = 0, ms;
+    size_t num = 0;
+    for (size_t i = 0; i < num_sets; i += 10) {
+        const size_t count = draw_set(tables, num_tables, seed, i, set);
+        PH_TRY(measure_calmly(measure, set, count, seed + i, &second, &ms));
+        if (isnan(ms) || isnan(first_ms[i]))
+            continue;
+        sum += fabs(ms - first_ms[i]) / (.5 * (ms + first_ms[i]));
+        num++;
+    }
+    labels->repeat_error = num > 0 ? sum / (double)num : 0;
+    return PH_OK;
+}
+
+ph_status ph__cost_measure_all(struct ph__cost_measure *measure, const struct ph__cost_table *tables,
+    size_t num_tables, size_t num_sets, uint64_t seed, ph__cost_progress progress, void *context,
+    struct ph__cost_labels *labels_out)
+{
+    struct ph__cost_table set[PH_COST_MOST_TABLES];
+    *labels_out = (struct ph__cost_labels){0};
+    double *ms = ph__arena_alloc_array(&labels_out->arena, num_sets, sizeof *ms);
+    labels_out->labels = ph__arena_alloc_array(&labels_out->arena, num_sets, sizeof *labels_out->labels);
+    if (ms == NULL || labels_out->labels == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < num_sets; i++) {
+        const size_t count = draw_set(tables, num_tables, seed, i, set);
+        PH_TRY(measure_calmly(measure, set, count, seed + i, labels_out, &ms[i]));
+        if (!isnan(ms[i]))
+            PH_TRY(add_label(measure, set, count, ms[i], labels_out));
+        if (progress != NULL)
+            progress(context, i + 1, num_sets);
+    }
+    return measure_again(measure, tables, num_tables, num_sets, seed, ms, labels_out);
+}
+
+void ph__cost_labels_fini(struct ph__cost_labels *labels)
+{
+    ph__arena_fini(&labels->arena);
+    *labels = (struct ph__cost_labels){0};
+}

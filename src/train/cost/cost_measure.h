@@ -1,0 +1,61 @@
+/* Measures what sets of tables cost this machine: milliseconds of lookup, gradient and update on one rank.
+ *
+ * Design: one store holds a large table for each dim, written once. Each table of a set has a run of its
+ * rows, so that a set needs no memory of its own; a run that is longer than the table wraps. The tables of a
+ * dim share one lookup, as they do in a model. The time includes a sum of the pooled vectors and its
+ * gradient, which stand for the exchange that reads and writes them. All runs of a set repeat one batch.
+ *
+ * Other work on the machine disturbs: a fixed piece of work is timed before and after each set, and where the
+ * two differ too much, the set is measured again, and in the end dropped. Used by one thread at a time. */
+#ifndef PH_TRAIN_COST_MEASURE_H
+#define PH_TRAIN_COST_MEASURE_H
+
+#include "base/memory/arena.h"
+#include "phloem/op.h"
+#include "train/cost/cost_label.h"
+#include "train/cost/cost_tables.h"
+
+enum { PH_COST_MOST_TABLES = 15 }; /* of a set */
+
+struct ph__cost_measure_options {
+    size_t batch_size; /* that the tables were generated for */
+    size_t num_threads;
+    size_t num_runs; /* whose median is taken; at least 1 */
+    uint64_t arena_bytes;
+    enum ph_optimizer_kind optimizer; /* PH_SGD or PH_ROWWISE_ADAGRAD */
+};
+
+struct ph__cost_measure;
+
+/* PH_ERROR_CONFIG: the arena is too small for a row of each dim, or the optimizer is another one;
+ * PH_ERROR_MEMORY, errors of ph_backend_create. */
+ph_status ph__cost_measure_open(
+    const struct ph__cost_measure_options *options, struct ph__cost_measure **measure_out);
+void ph__cost_measure_close(struct ph__cost_measure *measure);
+
+/* Measures 1 to PH_COST_MOST_TABLES tables, whose dims are of ph__cost_dims, with ids of this seed. Gives the
+ * median milliseconds, and the relative difference of the probes before and after. */
+ph_status ph__cost_measure_set(struct ph__cost_measure *measure, const struct ph__cost_table *tables,
+    size_t count, uint64_t seed, double *ms_out, double *disturbance_out);
+
+/* Returns the store of the arena, whose tables are "arena.<dim>". Borrowed. */
+const struct ph_store *ph__cost_measure_store(const struct ph__cost_measure *measure);
+
+struct ph__cost_labels { /* zero-initialised is empty */
+    struct ph__arena arena;
+    struct ph__cost_label *labels;
+    size_t num_labels;
+    size_t num_repeated, num_dropped; /* sets */
+    double repeat_error; /* mean relative difference of a tenth of the sets, measured twice; 0: too few */
+};
+
+typedef void (*ph__cost_progress)(void *context, size_t done, size_t count);
+
+/* Measures num_sets sets of 1 to PH_COST_MOST_TABLES tables of these, at any dim. Progress may be NULL. Call
+ * fini also after a failure. */
+ph_status ph__cost_measure_all(struct ph__cost_measure *measure, const struct ph__cost_table *tables,
+    size_t num_tables, size_t num_sets, uint64_t seed, ph__cost_progress progress, void *context,
+    struct ph__cost_labels *labels_out);
+void ph__cost_labels_fini(struct ph__cost_labels *labels);
+
+#endif
