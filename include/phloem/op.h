@@ -132,6 +132,10 @@ ph_value ph_stop_gradient(struct ph_builder *builder, ph_value x);
  * a gradient: other arguments that depend on parameters need ph_stop_gradient, or it is PH_ERROR_CONFIG. */
 ph_value ph_bce_with_logits(
     struct ph_builder *builder, ph_value logits, ph_value labels, ph_value mask, ph_value weights);
+/* Squared error, mean over all elements: sum w (y - t)^2 / (B T). predictions y and labels t (B,T), weights w
+ * (B) or 0. A scalar; 0 without samples. Only the predictions have a gradient, as above. */
+ph_value ph_squared_error(
+    struct ph_builder *builder, ph_value predictions, ph_value labels, ph_value weights);
 /* sum_i factors[i] * scalars[i]: losses, named and weighted. */
 ph_value ph_weighted_sum(
     struct ph_builder *builder, size_t num_scalars, const ph_value *scalars, const double *factors);

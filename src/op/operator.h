@@ -72,7 +72,10 @@ ph_value ph__sum_rows(struct ph_builder *builder, ph_value dy);
 void ph__weight_gradients(struct ph__gradient *gradient, size_t weight, size_t bias,
     const struct ph__op *backward, const void *attributes, size_t attributes_size, size_t num_inputs,
     const ph_value *inputs);
-/* Returns true when all losses added by ph_bce_with_logits are means over the same labels, weighed alike. */
+/* Tells whether the operator is a mean over labels: ph_bce_with_logits, ph_squared_error. Its outputs are the
+ * mean, and the total weight or number of labels that it is a mean over. */
+bool ph__is_mean_loss(const struct ph__op *op);
+/* Returns true when all such losses are means over the same labels, weighed alike. */
 bool ph__losses_weigh_alike(const struct ph_builder *builder);
 /* Returns the gradient by an activation's input, where its output was y: dy for the identity. */
 ph_value ph__activation_backward(

@@ -36,6 +36,23 @@ static void masks_and_weights_scale_the_gradient_of_cross_entropy(void **state)
             .build = masked_and_weighted_loss});
 }
 
+static ph_value squared_loss(struct ph_builder *builder, ph_value x)
+{
+    return ph_squared_error(builder, x, ph_input_labels(builder, 3), ph_input_weights(builder));
+}
+
+static void squared_error_has_the_gradient_of_differences(void **state)
+{
+    (void)state;
+    const size_t batches[] = {0, 1, 6, 1400};
+    for (size_t i = 0; i < 2 * sizeof batches / sizeof batches[0]; i++)
+        check_gradients(&(struct gradient_case){.op = "squared_error",
+            .num_samples = batches[i / 2],
+            .num_dense = 3,
+            .has_weights = i % 2 == 1,
+            .build = squared_loss});
+}
+
 static ph_value two_losses(struct ph_builder *builder, ph_value x)
 {
     const ph_value losses[] = {plain_loss(builder, x), plain_loss(builder, ph_multiply(builder, x, x))};
@@ -94,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cross_entropy_has_the_gradient_of_differences),
         cmocka_unit_test(masks_and_weights_scale_the_gradient_of_cross_entropy),
+        cmocka_unit_test(squared_error_has_the_gradient_of_differences),
         cmocka_unit_test(a_weighted_sum_of_losses_has_the_gradient_of_differences),
         cmocka_unit_test(labels_that_depend_on_x_may_stop_the_gradient),
         cmocka_unit_test(a_share_of_a_batch_has_the_gradient_of_differences),

@@ -20,7 +20,7 @@ void ph__accumulate_gradients(struct ph_builder *builder, const struct ph__accum
     size_t count, ph_value *gradients);
 
 /* Returns a micro-batch's share of its batch's objective: objective * own / whole, 0 where whole is 0; all
- * are scalars. `loss` is made by ph_bce_with_logits; own, the weight of the labels that it is a mean over, is
+ * are scalars. `loss` is a mean loss (operator.h); own, the weight of the labels that it is a mean over, is
  * output weight_out, and whole is the batch's. PH_ERROR_CONFIG: the program has a loss that is a mean over
  * other weights. */
 ph_value ph__share_of_batch(

@@ -125,6 +125,6 @@ static void share_loss(struct ph__sharding *sharding, struct ph_builder *builder
 void ph__share_losses(struct ph__sharding *sharding, struct ph_builder *builder)
 {
     for (size_t i = 0; ph_builder_status(builder) == PH_OK && i < builder->graph.num_nodes; i++)
-        if (builder->graph.nodes[i].op == &ph__op_bce_with_logits)
+        if (ph__is_mean_loss(builder->graph.nodes[i].op))
             share_loss(sharding, builder, i);
 }

@@ -191,7 +191,7 @@ void ph__sync_batch_norms(struct ph__sharding *sharding, struct ph_builder *buil
         struct ph__node *node = &graph->nodes[i];
         if (node->op == &ph__op_batch_norm)
             synchronise(sharding, builder, node);
-        else if ((node->op->traits & PH_OP_MIXES_SAMPLES) != 0 && node->op != &ph__op_bce_with_logits)
+        else if ((node->op->traits & PH_OP_MIXES_SAMPLES) != 0 && !ph__is_mean_loss(node->op))
             ph_builder_fail(builder, PH_ERROR_CONFIG,
                 "'%s': operator %s mixes samples, which is not supported where ranks share a batch",
                 node->name, node->op->name);

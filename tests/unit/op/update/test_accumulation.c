@@ -316,6 +316,22 @@ static void losses_of_other_weights_are_refused(void **state)
     ph_builder_destroy(builder);
 }
 
+/* Cross entropy is a mean by weight, squared error one by element: alike only without weights. */
+static void a_squared_error_beside_cross_entropy_is_alike_without_weights(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct ph_builder *builder;
+        assert_ok(ph_builder_create(PH_TRAINING, &builder));
+        const ph_value x = ph_input_dense(builder, 1), labels = ph_input_labels(builder, 1);
+        const ph_value weights = i == 0 ? 0 : ph_input_weights(builder);
+        ph_bce_with_logits(builder, x, labels, 0, weights);
+        ph_squared_error(builder, x, labels, weights);
+        assert_int_equal(ph__losses_weigh_alike(builder), i == 0);
+        ph_builder_destroy(builder);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +340,7 @@ int main(void)
         cmocka_unit_test(the_first_micro_batch_begins_anew),
         cmocka_unit_test(updates_fuse_with_what_is_kept),
         cmocka_unit_test(losses_of_other_weights_are_refused),
+        cmocka_unit_test(a_squared_error_beside_cross_entropy_is_alike_without_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
