@@ -8,7 +8,7 @@
 struct ph__cost_label {
     const struct ph__cost_part *parts; /* (num_parts) */
     size_t num_parts;
-    double ms;
+    double ms; /* above 0 */
 };
 
 /* An exchange among all ranks. Arrays are (world_size) and borrowed. */
