@@ -10,10 +10,10 @@ enum { WORLD = 6, ROWS = 9, DIM = 18, NUM_TABLES = 4 };
 
 static const struct ph__topology topology = {WORLD, 3};
 static const struct ph__table_facts tables[NUM_TABLES] = {
-    {"a.x", ROWS, DIM, 1, 1, 4 * DIM, 4, 4, 0, NULL, false, NULL},
-    {"a.y", 4, DIM, 2, 3, 4 * DIM, 8 * DIM, 0, 0, NULL, false, NULL},
-    {"b.x", ROWS, 1, 1, 1, 4, 4, 4, 0, NULL, false, NULL},
-    {"b.*", 1, 8, 1, 1, 32, 0, 0, 0, NULL, false, NULL},
+    {"a.x", ROWS, DIM, 1, 1, 4 * DIM, 4, 4, 0, NULL, false, NULL, NULL},
+    {"a.y", 4, DIM, 2, 3, 4 * DIM, 8 * DIM, 0, 0, NULL, false, NULL, NULL},
+    {"b.x", ROWS, 1, 1, 1, 4, 4, 4, 0, NULL, false, NULL, NULL},
+    {"b.*", 1, 8, 1, 1, 32, 0, 0, 0, NULL, false, NULL, NULL},
 };
 
 static void check_cover(const struct ph__plan *plan, const struct ph__plan_table *table)
