@@ -36,6 +36,7 @@ static void expect_production(const char *file, size_t count, double pooling, do
     if (path == NULL)
         test_skip("no locality statistics under $PHLOEM_DATA");
     assert_ok(ph__locality_read(path, &locality));
+    free((void *)(uintptr_t)path);
     assert_near(locality.pooling, pooling, 0, .001);
     assert_near(locality.reuse, reuse, 0, .01);
     assert_ok(ph__cost_tables_make(&locality, BATCH, count, 7, tables));
