@@ -1,7 +1,7 @@
 #include "plan/search/plan_search.h"
 
-#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,7 +198,7 @@ static void cut_as(const struct search *search, const struct ph__plan *plan)
     }
 }
 
-/* Cuts the largest tables by rows over all ranks until what is left suits the ranks. */
+/* Cuts every table by rows over all ranks, but for those that lie together. */
 static void cut_rows(const struct search *search)
 {
     const struct ph__pricing *pricing = pricing_of(search);
@@ -276,22 +276,24 @@ static ph_status refuse(const struct search *search)
 {
     const struct ph__plan_limits *limits = &search->options->placing.limits;
     const struct ph__pricing *pricing = pricing_of(search);
-    char missing[PH_NUMBER_TEXT_BYTES], all[PH_NUMBER_TEXT_BYTES], limit[PH_NUMBER_TEXT_BYTES];
+    char missing[PH_NUMBER_TEXT_BYTES], all[PH_NUMBER_TEXT_BYTES], limit[2 * PH_NUMBER_TEXT_BYTES];
     uint64_t bytes = 0;
     for (size_t table = 0; table < pricing->num_tables; table++)
         bytes += ph__table_shard_bytes(
             &pricing->tables[table], pricing->tables[table].num_rows, pricing->tables[table].dim);
-    const bool is_of_hosts = limits->host_bytes > 0;
+    if (search->best.placement.short_bytes == UINT64_MAX)
+        return ph_fail(PH_ERROR_MEMORY, "tables that lie apart leave no rank for other parts of them");
+    if (limits->host_bytes > 0)
+        snprintf(limit, sizeof limit, "%s a host", ph__bytes_text(limits->host_bytes, all));
+    else if (limits->rank_bytes != NULL)
+        snprintf(limit, sizeof limit, "each rank");
+    else
+        snprintf(limit, sizeof limit, "%s a rank", ph__bytes_text(pricing->machine->rank_bytes, all));
     return ph_fail(PH_ERROR_MEMORY,
         "the tables (%s with their optimizer's slots) do not fit: the best of %zu ways to cut and place them "
-        "is %s "
-        "short of the limit of %s a %s",
+        "is %s short of the limit of %s",
         ph__bytes_text(bytes, all), search->progress.num_tried,
-        ph__bytes_text(search->best.placement.short_bytes, missing),
-        limits->rank_bytes != NULL && !is_of_hosts
-            ? "each rank's own bytes"
-            : ph__bytes_text(is_of_hosts ? limits->host_bytes : pricing->machine->rank_bytes, limit),
-        is_of_hosts ? "host" : "rank");
+        ph__bytes_text(search->best.placement.short_bytes, missing), limit);
 }
 
 static ph_status create(struct search *search)

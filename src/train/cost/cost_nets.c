@@ -197,7 +197,8 @@ ph_status ph__cost_net_renew(struct ph__cost_nets *nets, enum ph__cost_net_kind 
     return PH_OK;
 }
 
-ph_status ph__cost_net_run(struct ph__cost_nets *nets, const struct ph__cost_net *net, size_t first,
+/* Runs layers [first, last) over rows; the result (count, out) is borrowed until the next run. */
+static ph_status run_layers(struct ph__cost_nets *nets, const struct ph__cost_net *net, size_t first,
     size_t last, const ph_real *x, size_t count, const ph_real **y_out)
 {
     void *rows = nets->rows;
@@ -230,7 +231,7 @@ static ph_status describe(
         ph_real features[PH_COST_PART_FEATURES];
         const ph_real *y;
         ph__cost_part_features(nets, &parts[i], features);
-        PH_TRY(ph__cost_net_run(nets, &nets->nets[PH_COST_COMPUTE], 0, PH_COST_ITEM_LAYERS, features, 1, &y));
+        PH_TRY(run_layers(nets, &nets->nets[PH_COST_COMPUTE], 0, PH_COST_ITEM_LAYERS, features, 1, &y));
         for (size_t j = 0; j < PH_COST_DESCRIPTION; j++)
             descriptions_out[i * PH_COST_DESCRIPTION + j] = (float)y[j];
     }
@@ -258,7 +259,7 @@ static ph_status compute(void *context, const float *sets, size_t count, double 
         const ph_real *y;
         for (size_t i = 0; i < rows * PH_COST_DESCRIPTION; i++)
             x[i] = (ph_real)block[i];
-        PH_TRY(ph__cost_net_run(nets, net, PH_COST_ITEM_LAYERS, net->num_layers, x, rows, &y));
+        PH_TRY(run_layers(nets, net, PH_COST_ITEM_LAYERS, net->num_layers, x, rows, &y));
         for (size_t i = 0; i < rows; i++)
             ms_out[begin + i] = is_empty(block + i * PH_COST_DESCRIPTION) ? 0 : fmax(0, (double)y[i]);
     }
@@ -292,12 +293,12 @@ static ph_status exchange(void *context, enum ph__exchange_way way, const struct
     ph_status status = features != NULL ? PH_OK : PH_ERROR_MEMORY;
     if (status == PH_OK) {
         ph__cost_rank_features(topology, columns, starts_ms, features);
-        status = ph__cost_net_run(nets, net, 0, PH_COST_ITEM_LAYERS, features, world_size, &y);
+        status = run_layers(nets, net, 0, PH_COST_ITEM_LAYERS, features, world_size, &y);
     }
     if (status == PH_OK) {
         ph_real *joined = features + world_size * PH_COST_RANK_FEATURES;
         join(features, y, world_size, joined);
-        status = ph__cost_net_run(nets, net, PH_COST_ITEM_LAYERS, net->num_layers, joined, world_size, &y);
+        status = run_layers(nets, net, PH_COST_ITEM_LAYERS, net->num_layers, joined, world_size, &y);
     }
     for (size_t rank = 0; rank < world_size && status == PH_OK; rank++)
         ms_out[rank] = fmax(0, (double)y[rank]);

@@ -54,7 +54,7 @@ struct ph__cost_nets {
     struct ph__cost_net nets[PH_COST_NUM_NETS];
     size_t batch_size; /* samples of the steps that the nets price */
     uint64_t seed;
-    ph_real *rows; /* memory of ph__cost_net_run, grown */
+    ph_real *rows; /* memory of runs, grown */
     size_t rows_capacity;
 };
 
@@ -83,9 +83,6 @@ ph_status ph__cost_learn_exchange(struct ph__cost_nets *nets, const struct ph__e
 
 /* Packs the net's weights anew, after the store's were written. */
 ph_status ph__cost_net_renew(struct ph__cost_nets *nets, enum ph__cost_net_kind kind);
-/* Runs layers [first, last) over rows; the result (count, out) is borrowed until the next run. */
-ph_status ph__cost_net_run(struct ph__cost_nets *nets, const struct ph__cost_net *net, size_t first,
-    size_t last, const ph_real *x, size_t count, const ph_real **y_out);
 /* Adds the net to a graph: items (B,T,features), shares (B,1,T) that sum them, and for ranks known (B,T):
  * 1 for a rank, 0 for padding. Returns results (B,T), or (B,1) of sets. */
 ph_value ph__cost_net_build(struct ph_builder *builder, const struct ph__cost_net *net, ph_value items,

@@ -55,27 +55,6 @@ static double best_of_whole_tables(struct drawing *drawing, const struct ph__pla
     return best;
 }
 
-static uint64_t bytes_of_all(const struct drawing *drawing)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < drawing->num_tables; i++)
-        bytes +=
-            ph__table_shard_bytes(&drawing->tables[i], drawing->tables[i].num_rows, drawing->tables[i].dim);
-    return bytes;
-}
-
-/* Tables from small to large, of many sizes. */
-static void draw_scattered(struct drawing *drawing, size_t most_tables)
-{
-    draw_tables(drawing, 1000);
-    if (drawing->num_tables > most_tables)
-        drawing->num_tables = most_tables;
-    for (size_t i = 0; i < drawing->num_tables; i++) {
-        drawing->tables[i].num_rows <<= draw(drawing, 12);
-        drawing->tables[i].ids_per_sample *= (double)(1 + draw(drawing, 10));
-    }
-}
-
 static void greedy_is_near_the_best_way_to_lay_whole_tables_out(void **state)
 {
     (void)state;

@@ -33,25 +33,10 @@ static void price_for(struct task *task, uint64_t rank_bytes)
         .num_tables = task->drawing.num_tables};
 }
 
-static uint64_t bytes_of_all(const struct drawing *drawing)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < drawing->num_tables; i++)
-        bytes +=
-            ph__table_shard_bytes(&drawing->tables[i], drawing->tables[i].num_rows, drawing->tables[i].dim);
-    return bytes;
-}
-
 static void draw_task(struct task *task, size_t most_tables, struct ph__topology topology, double room)
 {
-    draw_tables(&task->drawing, 1000);
+    draw_scattered(&task->drawing, most_tables);
     task->drawing.topology = topology;
-    if (task->drawing.num_tables > most_tables)
-        task->drawing.num_tables = most_tables;
-    for (size_t i = 0; i < task->drawing.num_tables; i++) {
-        task->drawing.tables[i].num_rows <<= draw(&task->drawing, 12);
-        task->drawing.tables[i].ids_per_sample *= (double)(1 + draw(&task->drawing, 10));
-    }
     price_for(
         task, (uint64_t)(room * (double)bytes_of_all(&task->drawing)) / task->drawing.topology.world_size);
 }
@@ -189,11 +174,18 @@ static void slow_and_small_ranks_get_less(void **state)
     ph__plan_fini(&plan);
 }
 
+static bool stop_at_once(void *context, const struct ph__search_progress *progress)
+{
+    *(size_t *)context = progress->num_tried;
+    return true;
+}
+
 static void what_fits_nowhere_is_refused_with_the_bytes_that_are_missing(void **state)
 {
     (void)state;
     struct task task = {0};
     struct ph__plan plan;
+    size_t num_tried;
     double ms;
     make_equal(&task, 12, 12 * 128000000ull / 4 - 1000000);
     struct ph__search_options options = {.placing.pricing = &task.pricing};
@@ -201,6 +193,12 @@ static void what_fits_nowhere_is_refused_with_the_bytes_that_are_missing(void **
     make_equal(&task, 12, 0);
     options.placing.limits.host_bytes = 700000000;
     assert_fails(ph__plan_search(&options, &plan, &ms), PH_ERROR_MEMORY, "a host");
+    const uint32_t apart[] = {0, 1, 2, 3, 4};
+    const struct ph__table_group group = {apart, 5, true}; /* more than ranks */
+    options.placing.limits = (struct ph__plan_limits){.groups = &group, .num_groups = 1};
+    options.progress = stop_at_once;
+    options.context = &num_tried;
+    assert_fails(ph__plan_search(&options, &plan, &ms), PH_ERROR_MEMORY, "tables that lie apart");
 }
 
 static void a_plan_to_start_from_is_kept_where_moving_is_dear(void **state)
@@ -226,12 +224,6 @@ static void a_plan_to_start_from_is_kept_where_moving_is_dear(void **state)
     ph__plan_fini(&dear);
     ph__plan_fini(&cheap);
     ph__plan_fini(&from);
-}
-
-static bool stop_at_once(void *context, const struct ph__search_progress *progress)
-{
-    *(size_t *)context = progress->num_tried;
-    return true;
 }
 
 static void a_search_that_is_stopped_gives_the_best_so_far(void **state)
