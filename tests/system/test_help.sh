@@ -38,9 +38,11 @@ done
 
 # Those of the hub, at an address that is free.
 example_of hub
+mkdir hub && cd hub # its log is not the stderr of the commands below
 begins hub --address 127.0.0.1:0
 waits_for grep -q 'ready at' stdout
 address=$(sed -n 's/^ready at //p' stdout)
+cd ..
 hub=$process
 for part in status bench; do
     example_of hub "$part"
