@@ -300,8 +300,9 @@ ph_status ph__plan_greedy(const struct ph__plan_machine *machine, const struct p
 
 /* A rank's load under a plan, by the planner's own cost. */
 struct ph__plan_load {
-    uint64_t bytes;    /* tables and slots */
-    double seconds;    /* a step */
+    uint64_t bytes;         /* tables and slots */
+    double seconds;         /* a step */
+    double compute_seconds; /* part of seconds: in memory; the rest is communication */
     double sent_bytes; /* a step, to other ranks, for tables: ids, vectors, gradients; no dense gradients */
 };
 /* Fills loads_out (world_size). PH_ERROR_MEMORY. */

@@ -220,7 +220,9 @@ static ph_status find_loads(const struct ph__plan *plan, const struct ph__plan_m
     ph__tower_traffic(plan, step, use_link, &traffic);
     ph__usage_seconds(machine, &plan->topology, usage, seconds);
     for (size_t i = 0; i < world_size; i++)
-        loads_out[i] = (struct ph__plan_load){.bytes = usage[i].held_bytes, .seconds = seconds[i]};
+        loads_out[i] = (struct ph__plan_load){.bytes = usage[i].held_bytes,
+            .seconds = seconds[i],
+            .compute_seconds = usage[i].touched_bytes / machine->memory_bytes_per_s};
     return expected_traffic(plan, tables, step, add_sent, loads_out);
 }
 

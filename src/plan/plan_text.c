@@ -143,7 +143,7 @@ static ph_status print_loads(
     const struct ph__plan *plan, const struct ph__plan_load *loads, struct ph__writer *writer)
 {
     static const struct ph__text_column columns[] = {{"rank", true}, {"host", true}, {"bytes", true},
-        {"ms a step", true}, {"table bytes sent a step", true}};
+        {"ms a step", true}, {"computing", true}, {"communicating", true}, {"table bytes sent a step", true}};
     struct ph__text_table text;
     ph__text_table_init(&text, columns, sizeof columns / sizeof *columns);
     for (size_t rank = 0; rank < plan->topology.world_size; rank++) {
@@ -152,6 +152,8 @@ static ph_status print_loads(
         ph__text_table_cell(&text, "%zu", rank / plan->topology.ranks_per_host);
         ph__text_table_cell(&text, "%s", ph__bytes_text(loads[rank].bytes, bytes));
         ph__text_table_number(&text, "%.3f", 1e3 * loads[rank].seconds);
+        ph__text_table_number(&text, "%.3f", 1e3 * loads[rank].compute_seconds);
+        ph__text_table_number(&text, "%.3f", 1e3 * (loads[rank].seconds - loads[rank].compute_seconds));
         ph__text_table_cell(&text, "%s", ph__bytes_text((uint64_t)loads[rank].sent_bytes, bytes));
     }
     ph_status status = ph__text_table_write(&text, writer);

@@ -175,6 +175,47 @@ static void sort_ranks(struct lane *lane, size_t world_size)
         sink_rank(lane, (uint32_t)rank, world_size);
 }
 
+/* Counts the bytes that the load would take beyond the limits of the rank and its host. */
+static uint64_t bytes_beyond(const struct ph__placer *placer, const struct load *load, size_t rank)
+{
+    const struct lane *lane = &placer->lane;
+    const uint64_t host_limit = placer->placing->limits.host_bytes, limit = rank_limit(placer, rank);
+    const uint64_t own = lane->prices[rank].bytes + load->bytes;
+    const uint64_t host = lane->host_bytes[rank / pricing_of(placer)->topology->ranks_per_host] + load->bytes;
+    const uint64_t beyond = own > limit ? ph__min(own - limit, load->bytes) : 0;
+    const uint64_t beyond_host =
+        host_limit > 0 && host > host_limit ? ph__min(host - host_limit, load->bytes) : 0;
+    return ph__max(beyond, beyond_host);
+}
+
+/* Returns true where the plan to start from has some of the table on the rank, cut in the same way. */
+static bool lay_there(
+    const struct ph__placer *placer, size_t table, const struct ph__table_cut *cut, size_t rank)
+{
+    const struct ph__plan *from = placer->placing->from;
+    const struct ph__plan_table *planned = &from->tables[table];
+    if (planned->kind == PH_SHARD_DATA_PARALLEL && cut->kind == planned->kind)
+        return true;
+    if (planned->kind != cut->kind || (cut->num_parts > 1 && planned->num_places != cut->num_parts))
+        return false;
+    for (size_t i = 0; i < planned->num_shards; i++)
+        if (from->shards[planned->first_shard + i].rank == rank)
+            return true;
+    return false;
+}
+
+static double moved_ms(
+    const struct ph__placer *placer, const struct unit *unit, const struct ph__table_cut *cuts, size_t rank)
+{
+    double bytes = 0;
+    for (size_t k = 0; placer->placing->from != NULL && k < unit->num_tables; k++) {
+        const uint32_t table = unit->tables[k];
+        if (!lay_there(placer, table, &cuts[table], rank))
+            bytes += (double)ph__cut_bytes(&pricing_of(placer)->tables[table], &cuts[table]);
+    }
+    return bytes / 1e9 * placer->placing->ms_per_moved_gb;
+}
+
 /* Gives every rank the tables that are copied. */
 static ph_status add_copies(struct ph__placer *placer, const struct ph__table_cut *cuts)
 {
@@ -184,6 +225,8 @@ static ph_status add_copies(struct ph__placer *placer, const struct ph__table_cu
         const uint32_t table = placer->units[u].tables[0];
         for (size_t rank = 0;
              cuts[table].kind == PH_SHARD_DATA_PARALLEL && rank < pricing->topology->world_size; rank++) {
+            lane->short_bytes += bytes_beyond(placer, &placer->loads[u], rank);
+            lane->moved_ms += moved_ms(placer, &placer->units[u], cuts, rank);
             add_load(placer, &placer->loads[u], rank);
             lane->prices[rank].replicas_ms += ph__replica_ms(pricing, table);
         }
@@ -218,19 +261,6 @@ static ph_status begin_lane(struct ph__placer *placer, const struct ph__table_cu
 }
 
 /* ---- a unit ---- */
-
-/* Counts the bytes that the load would take beyond the limits of the rank and its host. */
-static uint64_t bytes_beyond(const struct ph__placer *placer, const struct load *load, size_t rank)
-{
-    const struct lane *lane = &placer->lane;
-    const uint64_t host_limit = placer->placing->limits.host_bytes, limit = rank_limit(placer, rank);
-    const uint64_t own = lane->prices[rank].bytes + load->bytes;
-    const uint64_t host = lane->host_bytes[rank / pricing_of(placer)->topology->ranks_per_host] + load->bytes;
-    const uint64_t beyond = own > limit ? ph__min(own - limit, load->bytes) : 0;
-    const uint64_t beyond_host =
-        host_limit > 0 && host > host_limit ? ph__min(host - host_limit, load->bytes) : 0;
-    return ph__max(beyond, beyond_host);
-}
 
 static bool is_kept_apart(const struct ph__placer *placer, const struct unit *unit, size_t rank)
 {
@@ -284,32 +314,6 @@ static size_t list_options(struct ph__placer *placer, size_t unit, size_t most)
         options[place] = option;
     }
     return count;
-}
-
-/* Returns true where the plan to start from has some of the table on the rank, cut in the same way. */
-static bool lay_there(
-    const struct ph__placer *placer, size_t table, const struct ph__table_cut *cut, size_t rank)
-{
-    const struct ph__plan *from = placer->placing->from;
-    const struct ph__plan_table *planned = &from->tables[table];
-    if (planned->kind != cut->kind || (cut->num_parts > 1 && planned->num_places != cut->num_parts))
-        return false;
-    for (size_t i = 0; i < planned->num_shards; i++)
-        if (from->shards[planned->first_shard + i].rank == rank)
-            return true;
-    return false;
-}
-
-static double moved_ms(
-    const struct ph__placer *placer, const struct unit *unit, const struct ph__table_cut *cuts, size_t rank)
-{
-    double bytes = 0;
-    for (size_t k = 0; placer->placing->from != NULL && k < unit->num_tables; k++) {
-        const uint32_t table = unit->tables[k];
-        if (!lay_there(placer, table, &cuts[table], rank))
-            bytes += (double)ph__cut_bytes(&pricing_of(placer)->tables[table], &cuts[table]);
-    }
-    return bytes / 1e9 * placer->placing->ms_per_moved_gb;
 }
 
 static int ascending(const void *a, const void *b)

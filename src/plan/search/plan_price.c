@@ -125,6 +125,16 @@ static ph_status add_replicas(struct sets *sets, size_t table)
     return PH_OK;
 }
 
+/* Counts the columns that a shard's rank sends to other hosts. Where a host's ranks have rows of the same
+ * columns, they share them; their sums inside the host are not priced. */
+static double sent_columns(const struct ph__pricing *pricing, const struct ph__plan_table *planned,
+    const struct ph__table_shard *shard)
+{
+    const bool is_shared = planned->kind == PH_SHARD_TABLE_ROW_WISE || planned->kind == PH_SHARD_GRID;
+    const double columns = (double)shard->num_columns * (double)pricing->tables[shard->table].num_features;
+    return is_shared ? columns / (double)pricing->topology->ranks_per_host : columns;
+}
+
 static ph_status add_table(struct sets *sets, const struct ph__plan *plan, size_t table)
 {
     const struct ph__plan_table *planned = &plan->tables[table];
@@ -138,7 +148,7 @@ static ph_status add_table(struct sets *sets, const struct ph__plan *plan, size_
         PH_TRY(add_part(sets, shard->rank, &part));
         price->bytes +=
             ph__table_shard_bytes(&sets->pricing->tables[table], shard->num_rows, shard->num_columns);
-        price->columns += (double)shard->num_columns * (double)sets->pricing->tables[table].num_features;
+        price->columns += sent_columns(sets->pricing, planned, shard);
     }
     return PH_OK;
 }

@@ -27,7 +27,9 @@ struct search {
     struct state best, *beam, *next; /* (BEAM), (BEAM) */
     size_t num_beam, num_next;
     struct state trial;
-    bool *is_whole; /* (num_tables) a group that lies together has it */
+    bool *is_whole;         /* (num_tables) a group that lies together has it */
+    struct ph__plan greedy; /* the greedy planner's plan, where that keeps the limits */
+    double greedy_ms;       /* INFINITY: there is none */
     struct ph__search_progress progress;
     bool is_stopped;
 };
@@ -209,23 +211,78 @@ static void cut_rows(const struct search *search)
                 (uint32_t)ph__min(pricing->topology->world_size, pricing->tables[table].num_rows)};
 }
 
+/* Cuts each table by rows into as few parts as each fit a rank. */
+static void cut_to_fit(const struct search *search)
+{
+    const struct ph__pricing *pricing = pricing_of(search);
+    const uint64_t limit = pricing->machine->rank_bytes;
+    cut_whole(search);
+    for (size_t table = 0; table < pricing->num_tables; table++) {
+        const struct ph__table_facts *facts = &pricing->tables[table];
+        const uint64_t row_bytes = ph__table_shard_bytes(facts, 1, facts->dim);
+        const uint64_t rows = limit / row_bytes; /* of a part */
+        const uint64_t most = ph__min(pricing->topology->world_size, facts->num_rows);
+        if (!search->is_whole[table] && facts->num_rows > rows)
+            search->trial.cuts[table] = (struct ph__table_cut){PH_SHARD_ROW_WISE,
+                (uint32_t)(rows > 0 ? ph__min(ph__divide_up(facts->num_rows, rows), most) : most)};
+    }
+}
+
+static bool keeps_limits(const struct search *search, const struct ph__rank_price *prices)
+{
+    const struct ph__plan_limits *limits = &search->options->placing.limits;
+    const struct ph__topology *topology = pricing_of(search)->topology;
+    uint64_t host_bytes = 0;
+    for (size_t rank = 0; rank < topology->world_size; rank++) {
+        host_bytes =
+            rank % topology->ranks_per_host == 0 ? prices[rank].bytes : host_bytes + prices[rank].bytes;
+        if ((limits->rank_bytes != NULL && limits->rank_bytes[rank] > 0 &&
+                prices[rank].bytes > limits->rank_bytes[rank]) ||
+            (limits->host_bytes > 0 && host_bytes > limits->host_bytes))
+            return false;
+    }
+    return limits->num_groups == 0;
+}
+
+/* Prices the greedy plan, which may have kinds that the search does not know. */
+static ph_status price_greedy(struct search *search)
+{
+    const struct ph__placing *placing = &search->options->placing;
+    const size_t world_size = pricing_of(search)->topology->world_size;
+    struct ph__rank_price *prices = ph__arena_alloc_array(&search->arena, world_size, sizeof *prices);
+    double ms;
+    if (prices == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__plan_price(pricing_of(search), &search->greedy, prices, &ms));
+    if (!keeps_limits(search, prices))
+        return PH_OK;
+    if (placing->from != NULL)
+        ms += placing->ms_per_moved_gb / 1e9 *
+              (double)ph__plan_moved_bytes(placing->from, &search->greedy, pricing_of(search)->tables);
+    search->greedy_ms = ms;
+    return PH_OK;
+}
+
 static ph_status begin(struct search *search)
 {
     const struct ph__pricing *pricing = pricing_of(search);
-    struct ph__plan greedy;
     cut_whole(search);
     PH_TRY(try_cuts(search));
     cut_rows(search);
     PH_TRY(try_cuts(search));
+    if (pricing->machine->rank_bytes > 0) {
+        cut_to_fit(search);
+        PH_TRY(try_cuts(search));
+    }
     if (search->options->placing.from != NULL) {
         cut_as(search, search->options->placing.from);
         PH_TRY(try_cuts(search));
     }
     if (ph__plan_greedy(pricing->machine, pricing->topology, pricing->step, pricing->tables,
-            pricing->num_tables, &greedy) != PH_OK)
+            pricing->num_tables, &search->greedy) != PH_OK)
         return PH_OK; /* the search says what does not fit */
-    cut_as(search, &greedy);
-    ph__plan_fini(&greedy);
+    PH_TRY(price_greedy(search));
+    cut_as(search, &search->greedy);
     return try_cuts(search);
 }
 
@@ -315,18 +372,31 @@ static ph_status create(struct search *search)
     return ph__placer_create(&search->options->placing, &search->placer);
 }
 
+/* Gives the best plan that was found; the greedy one where none is cheaper. */
+static ph_status finish(struct search *search, struct ph__plan *plan_out, double *slowest_ms_out)
+{
+    const struct ph__placement *best = &search->best.placement;
+    *slowest_ms_out = best->ms;
+    if (search->greedy_ms < INFINITY &&
+        (best->short_bytes > 0 || search->greedy_ms < best->ms + best->moved_ms)) {
+        *slowest_ms_out = search->greedy_ms;
+        *plan_out = search->greedy;
+        search->greedy = (struct ph__plan){0};
+        return PH_OK;
+    }
+    return best->short_bytes > 0 ? refuse(search) : build(search, plan_out);
+}
+
 ph_status ph__plan_search(
     const struct ph__search_options *options, struct ph__plan *plan_out, double *slowest_ms_out)
 {
-    struct search search = {.options = options};
+    struct search search = {.options = options, .greedy_ms = INFINITY};
     ph_status status = create(&search);
     if (status == PH_OK)
         status = run(&search);
-    if (status == PH_OK && search.best.placement.short_bytes > 0)
-        status = refuse(&search);
     if (status == PH_OK)
-        status = build(&search, plan_out);
-    *slowest_ms_out = search.best.placement.ms;
+        status = finish(&search, plan_out, slowest_ms_out);
+    ph__plan_fini(&search.greedy);
     ph__placer_destroy(search.placer);
     ph__arena_fini(&search.arena);
     return status;

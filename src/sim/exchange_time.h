@@ -1,0 +1,22 @@
+/* Simulated exchanges of pooled vectors, and of their gradients, among ranks that have some columns each. */
+#ifndef PH_SIM_EXCHANGE_TIME_H
+#define PH_SIM_EXCHANGE_TIME_H
+
+#include "plan/fabric.h"
+#include "plan/search/cost_model.h"
+
+struct ph__exchange_case {
+    enum ph__exchange_way way;
+    size_t world_size;
+    double bytes;            /* of a column, for the samples of one rank */
+    const double *columns;   /* (world_size) of each rank's tables */
+    const double *starts_ms; /* (world_size) when each rank starts, at least 0 */
+};
+
+/* Simulates an exchange on the first ranks of a fabric: each rank sends to all others at once, and ends when
+ * it has received and sent everything. Gives each rank's milliseconds from its start to its end: ms_out
+ * (world_size). Errors of ph__world_run. */
+ph_status ph__exchange_simulate(
+    const struct ph__fabric *fabric, const struct ph__exchange_case *exchange, double *ms_out);
+
+#endif
