@@ -41,7 +41,7 @@ SUB_ROOMS = {
     "shard": ["lookup", "tower", "units", "dense"],
     "serve": ["wire", "queue", "repository", "server"],
     "train": ["measure", "cost", "config", "ranks", "folder", "loop"],
-    "cli": ["hub", "serve", "sim", "verb"],
+    "cli": ["hub", "serve", "sim", "verb", "plan"],
 }
 
 MAX_FILES = 30  # of a folder

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/thread/clock.h"
+
 struct cli_progress cli_progress_on(FILE *file)
 {
     return (struct cli_progress){.file = file, .is_live = isatty(fileno(file)) == 1};
@@ -123,15 +125,26 @@ void cli_progress_show_preparation(void *context, const struct ph_prepare_progre
     show_line(context, line);
 }
 
+/* Shows a line where the latest one is old enough. */
+static void show_at_times(struct cli_progress *progress, double wall_seconds, const char *line)
+{
+    if (!progress->is_live ||
+        (progress->line_length > 0 && wall_seconds - progress->wall_seconds < cli_progress_seconds(progress)))
+        return;
+    progress->wall_seconds = wall_seconds;
+    show_line(progress, line);
+}
+
 void cli_progress_show_simulation(struct cli_progress *progress, const struct cli_simulated *simulated)
 {
     char line[256];
-    if (!progress->is_live || (progress->line_length > 0 && simulated->wall_seconds - progress->wall_seconds <
-                                                                cli_progress_seconds(progress)))
-        return;
-    progress->wall_seconds = simulated->wall_seconds;
     cli_progress_format_simulation(simulated, line, sizeof line);
-    show_line(progress, line);
+    show_at_times(progress, simulated->wall_seconds, line);
+}
+
+void cli_progress_show_text(struct cli_progress *progress, const char *line)
+{
+    show_at_times(progress, ph__clock_seconds(), line);
 }
 
 double cli_progress_seconds(const struct cli_progress *progress)

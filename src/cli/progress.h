@@ -12,7 +12,7 @@ struct cli_progress {
     FILE *file;
     bool is_live;        /* true: the line is written over again */
     size_t line_length;  /* of the live line on the terminal */
-    double wall_seconds; /* of the latest line about a simulation */
+    double wall_seconds; /* of the latest such line */
 };
 
 /* file is borrowed. */
@@ -35,6 +35,9 @@ struct cli_simulated {
 
 /* Shows the progress of a simulation on a terminal, at most every half second. */
 void cli_progress_show_simulation(struct cli_progress *progress, const struct cli_simulated *simulated);
+
+/* Shows a line about long work on a terminal, at most every half second. */
+void cli_progress_show_text(struct cli_progress *progress, const char *line);
 
 void cli_progress_end(struct cli_progress *progress); /* ends the live line */
 

@@ -5,6 +5,8 @@
 
 #include "base/memory/absent.h"
 #include "base/memory/memory.h"
+#include "base/rng.h"
+#include "base/sizes.h"
 #include "base/thread/clock.h"
 #include "comm/collective/comm.h"
 #include "sim/world.h"
@@ -96,4 +98,70 @@ ph_status ph__exchange_simulate(
     const ph_status status = run_world(fabric, &run);
     ph__absent_fini(&run.absent);
     return status;
+}
+
+/* ---- labels ---- */
+
+enum { MOST_TABLES = 15, MOST_RUNS = 32, MOST_HOSTS = 8, SIZES = 6 }; /* sizes: 1, 2 ... 32 */
+
+/* Draws ranks a host and hosts: powers of two that the fabric has room for, two ranks at least. */
+static struct ph__topology draw_world(const struct ph__fabric *fabric, struct ph__rng_sequence *rng)
+{
+    struct ph__topology worlds[SIZES * SIZES];
+    size_t count = 0;
+    for (size_t local = 1; local <= fabric->ranks_per_host; local *= 2)
+        for (size_t hosts = 1; hosts <= ph__min(fabric->num_hosts, (size_t)MOST_HOSTS); hosts *= 2)
+            if (local * hosts >= 2 && local * hosts <= PH_EXCHANGE_MOST_RANKS)
+                worlds[count++] = (struct ph__topology){local * hosts, local};
+    return worlds[ph__rng_below(rng, count)];
+}
+
+/* Gives each rank the columns of some tables, and a start within a span of .01 to 100 ms. */
+static void draw_ranks(enum ph__exchange_way way, size_t world_size, struct ph__rng_sequence *rng,
+    double *columns, double *starts_ms)
+{
+    const double span = pow(10, -2 + 4 * ph__rng_next_uniform(rng));
+    double first = INFINITY;
+    for (size_t rank = 0; rank < world_size; rank++) {
+        const size_t num_tables = (size_t)ph__rng_below(rng, MOST_TABLES + 1);
+        columns[rank] = 0;
+        for (size_t i = 0; i < num_tables; i++)
+            columns[rank] += PH_SHARD_COLUMNS * (double)(1 + ph__rng_below(rng, MOST_RUNS));
+        starts_ms[rank] = way == PH_EXCHANGE_BACKWARD ? 0 : span * ph__rng_next_uniform(rng);
+        first = fmin(first, starts_ms[rank]);
+    }
+    for (size_t rank = 0; rank < world_size; rank++)
+        starts_ms[rank] -= first;
+}
+
+static ph_status draw_label(const struct ph__exchange_drawing *drawing, struct ph__rng_sequence *rng,
+    struct ph__arena *arena, struct ph__exchange_label *label)
+{
+    const struct ph__topology topology = draw_world(drawing->fabric, rng);
+    struct ph__fabric fabric = *drawing->fabric;
+    double *columns = ph__arena_alloc_array(arena, 3 * topology.world_size, sizeof *columns);
+    if (columns == NULL)
+        return PH_ERROR_MEMORY;
+    double *starts_ms = columns + topology.world_size, *ms = starts_ms + topology.world_size;
+    fabric.ranks_per_host = topology.ranks_per_host;
+    draw_ranks(drawing->way, topology.world_size, rng, columns, starts_ms);
+    *label = (struct ph__exchange_label){drawing->way, topology, columns, starts_ms, ms};
+    const struct ph__exchange_case exchange = {.way = drawing->way,
+        .world_size = topology.world_size,
+        .bytes = (double)drawing->batch_size / (double)topology.world_size * sizeof(ph_real),
+        .columns = columns,
+        .starts_ms = starts_ms};
+    return ph__exchange_simulate(&fabric, &exchange, ms);
+}
+
+ph_status ph__exchange_labels_draw(const struct ph__exchange_drawing *drawing, size_t count,
+    struct ph__arena *arena, struct ph__exchange_label *labels)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct ph__rng_sequence rng = {
+            .key = {drawing->seed, i,
+                ph__hash_name(drawing->way == PH_EXCHANGE_FORWARD ? "vectors" : "gradients")}};
+        PH_TRY(draw_label(drawing, &rng, arena, &labels[i]));
+    }
+    return PH_OK;
 }

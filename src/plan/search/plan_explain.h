@@ -1,4 +1,4 @@
-/* Why a plan takes the time that it takes, and which world could hold tables that do not fit. */
+/* Explanations of plans: why one takes its time, and which world holds tables that do not fit. */
 #ifndef PH_PLAN_SEARCH_PLAN_EXPLAIN_H
 #define PH_PLAN_SEARCH_PLAN_EXPLAIN_H
 

@@ -110,7 +110,7 @@ static ph_status add_part(
     PH_TRY(pricing->model->describe(pricing->model->context, &part, 1, description));
     for (size_t i = 0; i < pricing->model->width; i++)
         load->description[i] += description[i];
-    load->columns += is_copied ? 0 : (double)(columns * facts->num_features);
+    load->columns += is_copied ? 0 : ph__sent_columns(facts, (double)rows, columns);
     load->bytes += ph__cut_bytes(facts, cut);
     return pricing->model->compute(pricing->model->context, load->description, 1, &load->ms);
 }

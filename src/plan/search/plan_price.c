@@ -43,6 +43,13 @@ struct ph__cost_part ph__cost_part(
         .accesses = facts->accesses};
 }
 
+double ph__sent_columns(const struct ph__table_facts *table, double num_rows, size_t num_columns)
+{
+    const double num_features = (double)table->num_features;
+    const double num_ids = table->ids_per_sample * num_rows / (double)table->num_rows;
+    return num_features * (double)num_columns + .5 * (num_ids + num_features);
+}
+
 double ph__replica_ms(const struct ph__pricing *pricing, size_t table)
 {
     const struct ph__table_facts *facts = &pricing->tables[table];
@@ -125,13 +132,14 @@ static ph_status add_replicas(struct sets *sets, size_t table)
     return PH_OK;
 }
 
-/* Counts the columns that a shard's rank sends to other hosts. Where a host's ranks have rows of the same
- * columns, they share them; their sums inside the host are not priced. */
-static double sent_columns(const struct ph__pricing *pricing, const struct ph__plan_table *planned,
+/* Counts the columns of a shard. Where a host's ranks have rows of the same columns, they share what they
+ * send to other hosts; their sums inside the host are not priced. */
+static double shard_columns(const struct ph__pricing *pricing, const struct ph__plan_table *planned,
     const struct ph__table_shard *shard)
 {
     const bool is_shared = planned->kind == PH_SHARD_TABLE_ROW_WISE || planned->kind == PH_SHARD_GRID;
-    const double columns = (double)shard->num_columns * (double)pricing->tables[shard->table].num_features;
+    const double columns =
+        ph__sent_columns(&pricing->tables[shard->table], (double)shard->num_rows, shard->num_columns);
     return is_shared ? columns / (double)pricing->topology->ranks_per_host : columns;
 }
 
@@ -148,7 +156,7 @@ static ph_status add_table(struct sets *sets, const struct ph__plan *plan, size_
         PH_TRY(add_part(sets, shard->rank, &part));
         price->bytes +=
             ph__table_shard_bytes(&sets->pricing->tables[table], shard->num_rows, shard->num_columns);
-        price->columns += sent_columns(sets->pricing, planned, shard);
+        price->columns += shard_columns(sets->pricing, planned, shard);
     }
     return PH_OK;
 }

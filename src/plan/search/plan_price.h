@@ -22,7 +22,7 @@ static inline double ph__slowness(const struct ph__pricing *pricing, size_t rank
 
 struct ph__rank_price {
     uint64_t bytes; /* tables and slots */
-    double columns; /* that the rank sends in both exchanges */
+    double columns; /* that the rank sends in both exchanges, as ph__sent_columns counts them */
     double compute_ms;
     double replicas_ms; /* gradients of data_parallel tables, sent to all ranks */
     double backward_ms, forward_ms;
@@ -32,6 +32,9 @@ double ph__rank_price_ms(const struct ph__rank_price *price);
 /* Describes a rank's part of a table: rows and columns, for the samples of so many of the job's ranks. */
 struct ph__cost_part ph__cost_part(const struct ph__pricing *pricing, size_t table, double num_rows,
     size_t num_columns, double sample_share);
+/* Counts the numbers that travel for such a part and a sample, in columns: one that travels in both exchanges
+ * is one. Ids and lengths of bags, which are as large, travel once: they are halves. */
+double ph__sent_columns(const struct ph__table_facts *table, double num_rows, size_t num_columns);
 /* Returns the milliseconds in which a rank sends its gradients of a data_parallel table. */
 double ph__replica_ms(const struct ph__pricing *pricing, size_t table);
 

@@ -12,7 +12,7 @@
 
 #include "base/memory/arena.h"
 #include "phloem/op.h"
-#include "train/cost/cost_label.h"
+#include "plan/search/cost_label.h"
 #include "train/cost/cost_tables.h"
 
 enum { PH_COST_MOST_TABLES = 15 }; /* of a set */

@@ -18,7 +18,7 @@
 
 #include "base/memory/arena.h"
 #include "phloem/graph.h"
-#include "train/cost/cost_label.h"
+#include "plan/search/cost_label.h"
 
 enum ph__cost_net_kind { PH_COST_COMPUTE, PH_COST_FORWARD, PH_COST_BACKWARD, PH_COST_NUM_NETS };
 

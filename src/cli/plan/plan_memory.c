@@ -1,4 +1,4 @@
-#include "cli/verb/plan_memory.h"
+#include "cli/plan/plan_memory.h"
 
 #include "base/format/text_table.h"
 #include "base/text/number.h"

@@ -1,6 +1,6 @@
 /* Labels of the learnt cost: what was measured or simulated, for the nets to learn. */
-#ifndef PH_TRAIN_COST_LABEL_H
-#define PH_TRAIN_COST_LABEL_H
+#ifndef PH_PLAN_SEARCH_COST_LABEL_H
+#define PH_PLAN_SEARCH_COST_LABEL_H
 
 #include "plan/search/cost_model.h"
 
