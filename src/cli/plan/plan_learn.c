@@ -26,7 +26,7 @@ enum {
 static const char default_topology[] =
     "# Exchanges were learnt for these links: 10 Gb/s Ethernet, latencies assumed.\n"
     "version: 1\nkind: star\nhosts: 8\nranks_per_host: 8\n"
-    "host: {gbits_per_s: 10, latency_us: 10}\nmessages: {send_us: 2, receive_us: 2}\n";
+    "host: {gbits_per_s: 10, latency_us: 10}\nmessages: {send_us: 2, receive_us: 2, eager_bytes: 4194304}\n";
 
 struct learner {
     const struct cli_plan_learning *learning;
