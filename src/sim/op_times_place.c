@@ -1,7 +1,6 @@
 /* The place of this machine's own profile. Two machines never share one, and neither do two settings of one
  * machine under which operators take other times. */
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -13,23 +12,6 @@
 #include "sim/op_times.h"
 
 enum { NAME_BYTES = 128 };
-
-/* Reads the processor's name as the system tells it, or that of its architecture. */
-static void read_processor(const char *architecture, char name_out[NAME_BYTES])
-{
-    char line[NAME_BYTES + 32];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    snprintf(name_out, NAME_BYTES, "%s", architecture);
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        const char *value = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || value == NULL)
-            continue;
-        snprintf(name_out, NAME_BYTES, "%s", value + 1);
-        break;
-    }
-    if (file != NULL)
-        fclose(file);
-}
 
 /* Keeps letters and digits, in lower case, and puts a dash in place of all that stands between them. */
 static void simplify(char *name)
@@ -67,7 +49,7 @@ ph_status ph__op_times_place(const struct ph_backend *backend, struct ph__arena 
     PH_TRY(find_folder(arena, &folder));
     PH_TRY(ph__directory_create(folder));
     (void)uname(&system);
-    read_processor(system.machine, processor);
+    ph__cpu_name(processor, sizeof processor);
     simplify(processor);
     simplify(system.nodename);
     name = ph__arena_printf(arena, "%s/profile-%.60s-%.60s-%s-%zut.json", folder, system.nodename, processor,

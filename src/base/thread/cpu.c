@@ -3,8 +3,10 @@
 
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/memory/memory.h"
@@ -144,6 +146,25 @@ static size_t affinity_count(void)
             return (size_t)count;
     }
     return 1;
+}
+
+void ph__cpu_name(char *name_out, size_t size)
+{
+    struct utsname system = {0};
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    (void)uname(&system);
+    snprintf(name_out, size, "%s", system.machine);
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, "model name", strlen("model name")) != 0 || value == NULL)
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        snprintf(name_out, size, "%.*s", (int)strcspn(value, "\n"), value);
+        break;
+    }
+    if (file != NULL)
+        fclose(file);
 }
 
 size_t ph__cpu_count(void)

@@ -16,6 +16,10 @@ enum ph__isa { PH_ISA_REF, PH_ISA_AVX2, PH_ISA_AVX512, PH_ISA_COUNT };
 ph_status ph__cpu_isa(enum ph__isa *isa_out);
 const char *ph__isa_name(enum ph__isa isa);
 
+/* Fills the processor's name as the system tells it, "Intel(R) Xeon(R) Processor @ 2.60GHz", or that of its
+ * architecture, cut to the size. */
+void ph__cpu_name(char *name_out, size_t size);
+
 /* Tells whether processor and operating system run AVX-512's products of bfloat16. */
 bool ph__cpu_has_bf16(void);
 

@@ -84,7 +84,12 @@ static void a_callers_mode_is_not_followed_and_comes_back(void **state)
 static void there_is_a_processor(void **state)
 {
     (void)state;
+    char name[128], cut[4];
     assert_true(ph__cpu_count() >= 1);
+    ph__cpu_name(name, sizeof name);
+    ph__cpu_name(cut, sizeof cut);
+    assert_true(strlen(name) > 0 && strpbrk(name, "\n\t") == NULL);
+    assert_true(strlen(cut) < sizeof cut && strncmp(name, cut, strlen(cut)) == 0);
 }
 
 int main(void)
