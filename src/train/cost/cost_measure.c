@@ -9,7 +9,7 @@
 #include "base/sizes.h"
 #include "base/statistics.h"
 #include "base/thread/clock.h"
-#include "plan/plan_cost.h"
+#include "plan/search/plan_price.h"
 
 enum { PROBE_WORDS = 1 << 22, PROBE_STEPS = 10000, MOST_TRIES = 3 };
 #define MOST_DISTURBANCE .15
@@ -313,17 +313,20 @@ static size_t draw_set(const struct ph__cost_table *tables, size_t num_tables, u
     return count;
 }
 
+/* Describes a table as planners do. */
 static struct ph__cost_part part_of(
     const struct ph__cost_measure *measure, const struct ph__cost_table *table, const double *accesses)
 {
-    const struct ph__table_facts facts = {.num_rows = table->num_rows,
+    const struct ph__table_facts facts = {.num_features = 1,
+        .num_rows = table->num_rows,
         .dim = table->dim,
         .weight_bytes = table->dim * sizeof(ph_real),
-        .slot_bytes = slot_bytes(measure)};
-    const struct ph__part_work work = {
-        table->dim, (double)table->num_ids, (double)measure->options.batch_size, (double)table->num_read};
-    return (struct ph__cost_part){(double)table->dim, (double)table->num_rows, table->ids_per_sample,
-        ph__touched_bytes(&facts, &work), accesses};
+        .slot_bytes = slot_bytes(measure),
+        .ids_per_sample = table->ids_per_sample,
+        .accesses = accesses};
+    const struct ph__plan_step step = {.batch_size = measure->options.batch_size};
+    const struct ph__pricing pricing = {.step = &step, .tables = &facts, .num_tables = 1};
+    return ph__cost_part(&pricing, 0, (double)table->num_rows, table->dim, 1);
 }
 
 static ph_status add_label(const struct ph__cost_measure *measure, const struct ph__cost_table *set,
