@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
@@ -28,34 +28,16 @@ enum { NUM_FIELDS = sizeof fields / sizeof fields[0] };
 
 /* ---- this machine ---- */
 
-/* Reads the processor's name as the system tells it, or that of its architecture. */
-static void read_processor(const char *architecture, char *name_out, size_t size)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    snprintf(name_out, size, "%s", architecture);
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        const char *value = strchr(line, ':');
-        if (strncmp(line, "model name", strlen("model name")) != 0 || value == NULL)
-            continue;
-        value += 1 + strspn(value + 1, " \t");
-        snprintf(name_out, size, "%.*s", (int)strcspn(value, "\n"), value);
-        break;
-    }
-    if (file != NULL)
-        fclose(file);
-}
-
 ph_status ph__cost_facts_here(struct ph__cost_facts *facts)
 {
-    struct utsname name = {0};
     struct tm utc;
     enum ph__isa isa;
     const time_t now = time(NULL);
     PH_TRY(ph__cpu_isa(&isa));
-    uname(&name);
-    snprintf(facts->machine, sizeof facts->machine, "%.*s", (int)sizeof facts->machine - 1, name.nodename);
-    read_processor(name.machine, facts->processor, sizeof facts->processor);
+    facts->machine[0] = '\0';
+    (void)!gethostname(facts->machine, sizeof facts->machine);
+    facts->machine[sizeof facts->machine - 1] = '\0';
+    ph__cpu_name(facts->processor, sizeof facts->processor);
     snprintf(facts->isa, sizeof facts->isa, "%s", ph__isa_name(isa));
     if (gmtime_r(&now, &utc) != NULL)
         strftime(facts->date, sizeof facts->date, "%Y-%m-%d %H:%M UTC", &utc);
@@ -77,90 +59,71 @@ static ph_status paths_init(struct paths *paths, const char *folder)
     return paths->json != NULL && paths->model != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-static ph_status write_json(const struct ph__cost_facts *facts, const char *path)
-{
-    struct ph__json *json = ph__json_object();
-    ph__json_set_integer(json, "version", VERSION);
-    ph__json_set_fields(json, fields, NUM_FIELDS, facts);
-    const ph_status status = ph__json_write(json, path);
-    ph__json_destroy(json);
-    return status;
-}
-
 ph_status ph__cost_save(
     const struct ph__cost_nets *nets, const char *folder, const struct ph__cost_facts *facts)
 {
     struct ph__cost_facts complete = *facts;
+    struct ph__json *json = ph__json_object();
     struct paths paths;
     complete.batch_size = nets->batch_size;
+    ph__json_set_integer(json, "version", VERSION);
+    ph__json_set_fields(json, fields, NUM_FIELDS, &complete);
     ph_status status = paths_init(&paths, folder);
     if (status == PH_OK)
         status = ph__directory_create(folder);
     if (status == PH_OK)
         status = ph_checkpoint_save(paths.model, nets->store, nets->state, NULL);
     if (status == PH_OK)
-        status = write_json(&complete, paths.json);
+        status = ph__json_write(json, paths.json);
+    ph__json_destroy(json);
     ph__arena_fini(&paths.arena);
     return status;
 }
 
-static ph_status read_json(const char *path, struct ph__cost_facts *facts_out)
+static ph_status read_facts(const char *path, bool may_be_foreign, struct ph__cost_facts *facts)
 {
     struct ph__json *json = NULL;
+    struct ph__cost_facts here = {0};
     PH_TRY(ph__json_read(path, PH_ERROR_CHECKPOINT, MOST_JSON_BYTES, &json));
     const int64_t version = ph__json_as_integer(ph__json_get(json, "version"), 0);
-    const char *wrong = ph__json_get_fields(json, fields, NUM_FIELDS, facts_out);
+    const char *wrong = ph__json_get_fields(json, fields, NUM_FIELDS, facts);
     ph__json_destroy(json);
     if (version != VERSION)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: version %lld, this program reads %d", path,
             (long long)version, VERSION);
-    return wrong == NULL
-               ? PH_OK
-               : ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or of another type", path, wrong);
-}
-
-static ph_status check_machine(const char *path, const struct ph__cost_facts *facts)
-{
-    struct ph__cost_facts here = {0};
+    if (wrong != NULL)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or of another type", path, wrong);
     PH_TRY(ph__cost_facts_here(&here));
-    if (strcmp(facts->processor, here.processor) == 0 && strcmp(facts->isa, here.isa) == 0)
+    if (may_be_foreign ||
+        (strcmp(facts->processor, here.processor) == 0 && strcmp(facts->isa, here.isa) == 0))
         return PH_OK;
     return ph_fail(PH_ERROR_CONFIG,
         "%s: costs were learnt on '%s' (%s), this is '%s' (%s): learn them here, or give %s", path,
         facts->processor, facts->isa, here.processor, here.isa, PH_COST_FOREIGN_FLAG);
 }
 
-static ph_status load_nets(
-    const struct ph__cost_facts *facts, const char *path, struct ph__cost_nets **nets_out)
-{
-    struct ph__cost_nets *nets;
-    PH_TRY(ph__cost_nets_create(0, (size_t)facts->batch_size, &nets));
-    ph_status status = ph_checkpoint_load(path, nets->store, nets->state);
-    for (size_t kind = 0; kind < PH_COST_NUM_NETS && status == PH_OK; kind++) {
-        nets->nets[kind].is_learnt = true;
-        status = ph__cost_net_renew(nets, (enum ph__cost_net_kind)kind);
-    }
-    if (status != PH_OK)
-        ph__cost_nets_destroy(nets);
-    else
-        *nets_out = nets;
-    return status;
-}
-
 ph_status ph__cost_load(const char *folder, bool may_be_foreign, struct ph__cost_nets **nets_out,
     struct ph__cost_facts *facts_out)
 {
     struct ph__cost_facts facts = {0};
+    struct ph__cost_nets *nets = NULL;
     struct paths paths;
     ph_status status = paths_init(&paths, folder);
     if (status == PH_OK)
-        status = read_json(paths.json, &facts);
-    if (status == PH_OK && !may_be_foreign)
-        status = check_machine(paths.json, &facts);
+        status = read_facts(paths.json, may_be_foreign, &facts);
     if (status == PH_OK)
-        status = load_nets(&facts, paths.model, nets_out);
-    if (status == PH_OK && facts_out != NULL)
-        *facts_out = facts;
+        status = ph__cost_nets_create(0, (size_t)facts.batch_size, &nets);
+    if (status == PH_OK)
+        status = ph_checkpoint_load(paths.model, nets->store, nets->state);
     ph__arena_fini(&paths.arena);
-    return status;
+    if (status != PH_OK) {
+        ph__cost_nets_destroy(nets);
+        return status;
+    }
+    for (size_t kind = 0; kind < PH_COST_NUM_NETS; kind++)
+        nets->is_learnt[kind] = true;
+    *nets_out = nets;
+    if (facts_out != NULL)
+        *facts_out = facts;
+    return PH_OK;
 }

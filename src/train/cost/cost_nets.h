@@ -1,22 +1,19 @@
 /* A cost model (plan/search/cost_model.h) learnt from measurements: three nets over one store.
  *
  *   compute             describes each part of a table, and prices the sum over a set's parts
- *   exchange, each way  describes each rank, and prices a rank by itself and the mean over all ranks, so that
- *                       any number of ranks can be priced
+ *   exchange, each way  prices a rank by what it sends and receives and by what the largest ranks send, so
+ * that any number of ranks can be priced
  *
- * Both are layers over items (parts, ranks), a sum over the items of a sample, and layers over the sum. Nets
- * learn ratios of milliseconds, predicted to measured: the squared error of a ratio is the relative one. A
- * net is learnt with z-scored features and a scaled result; both scales then become part of its first and
- * last layer, so that the store holds all that is learnt.
+ * All are layers over items (parts, ranks), a sum over the items of a sample, and layers over the sum; a
+ * sample of an exchange is one rank. The first layer scales the features. Nets learn by the relative squared
+ * error.
  *
  * Nets are used by one thread at a time. The same labels and seed give the same bits.
  *
- * Sources: Zha et al. 2023 (arXiv 2305.01868, NeuroShard) for features and the compute net; Zaheer et al.
- * 2017 (arXiv 1703.06114) for the mean over ranks. */
+ * Source: Zha et al. 2023 (arXiv 2305.01868, NeuroShard) for features and the compute net. */
 #ifndef PH_TRAIN_COST_NETS_H
 #define PH_TRAIN_COST_NETS_H
 
-#include "base/memory/arena.h"
 #include "phloem/graph.h"
 #include "plan/search/cost_label.h"
 
@@ -24,37 +21,30 @@ enum ph__cost_net_kind { PH_COST_COMPUTE, PH_COST_FORWARD, PH_COST_BACKWARD, PH_
 
 enum {
     PH_COST_PART_FEATURES = 4 + PH_ACCESS_BINS,
-    PH_COST_RANK_FEATURES = 9,
+    PH_COST_RANK_FEATURES = 12,
     PH_COST_SIZE_FEATURES = 2, /* the last of a rank's: sizes of the topology */
     PH_COST_DESCRIPTION = 32,  /* numbers that an item's layers give */
-    PH_COST_ITEM_LAYERS = 2,
-    PH_COST_MOST_LAYERS = 5,
-    PH_COST_MOST_LAYER = 128, /* numbers that a layer gives */
+    PH_COST_ITEM_LAYERS = 3,
+    PH_COST_LAST_WIDTH = 64, /* numbers that the last layer reads */
+    PH_COST_LAYERS = 5,
 };
 
-struct ph__cost_layer {
-    const char *name; /* of its weight and bias: "compute.item0.weight" */
-    size_t in, out;
-};
-
-struct ph__cost_net {
-    const struct ph__cost_layer *layers; /* of items, then of their sum */
-    size_t num_layers, num_features;
-    bool is_of_ranks;                         /* a result for each item: its features, and the mean */
-    ph_real *packed[PH_COST_MOST_LAYERS];     /* for the kernel row_product */
-    const ph_real *bias[PH_COST_MOST_LAYERS]; /* the store's */
-    bool is_learnt;
+/* A program that is ready to run; zero-initialised: none. */
+struct ph__cost_graph {
+    struct ph_program *program;
+    struct ph_executor *executor;
+    struct ph_workspace *workspace;
 };
 
 struct ph__cost_nets {
     struct ph_store *store;
     struct ph_state *state;
-    struct ph_backend *backend; /* of one thread */
-    struct ph__arena arena;
-    struct ph__cost_net nets[PH_COST_NUM_NETS];
+    struct ph_backend *backend;                           /* of one thread */
+    struct ph__cost_graph describe, compute, exchange[2]; /* exchange: by way */
+    bool is_learnt[PH_COST_NUM_NETS];
     size_t batch_size; /* samples of the steps that the nets price */
     uint64_t seed;
-    ph_real *rows; /* memory of runs, grown */
+    ph_real *rows; /* inputs of runs, grown */
     size_t rows_capacity;
 };
 
@@ -79,14 +69,16 @@ ph_status ph__cost_learn_compute(struct ph__cost_nets *nets, const struct ph__co
 ph_status ph__cost_learn_exchange(struct ph__cost_nets *nets, const struct ph__exchange_label *labels,
     const struct ph__cost_training *training, double *mape_out);
 
-/* ---- for cost_train.c and cost_folder.c ---- */
+/* ---- for cost_train.c ---- */
 
-/* Packs the net's weights anew, after the store's were written. */
-ph_status ph__cost_net_renew(struct ph__cost_nets *nets, enum ph__cost_net_kind kind);
-/* Adds the net to a graph: items (B,T,features), shares (B,1,T) that sum them, and for ranks known (B,T):
- * 1 for a rank, 0 for padding. Returns results (B,T), or (B,1) of sets. */
-ph_value ph__cost_net_build(struct ph_builder *builder, const struct ph__cost_net *net, ph_value items,
-    ph_value shares, ph_value known, size_t num_items);
+/* Adds layers [first, end) of a net to a graph. Their parameters are declared in this order, weight, bias. */
+ph_value ph__cost_net_layers(
+    struct ph_builder *builder, enum ph__cost_net_kind kind, size_t first, size_t end, ph_value x);
+/* Makes a graph of what a builder has, and destroys the builder. Call close also after a failure. */
+ph_status ph__cost_graph_open(struct ph__cost_graph *graph, const struct ph__cost_nets *nets,
+    struct ph_builder *builder, size_t batch_size);
+void ph__cost_graph_close(struct ph__cost_graph *graph);
+size_t ph__cost_net_features(enum ph__cost_net_kind kind);
 void ph__cost_part_features(const struct ph__cost_nets *nets, const struct ph__cost_part *part,
     ph_real features_out[PH_COST_PART_FEATURES]);
 /* features_out (world_size, PH_COST_RANK_FEATURES). */

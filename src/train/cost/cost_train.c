@@ -1,9 +1,9 @@
 /* Learns the cost nets: a graph of one net, Adam with a learning rate that falls as a cosine, batches of
- * shuffled labels, padded to the largest. */
+ * shuffled samples, padded to the most items of one. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/memory/arena.h"
 #include "base/rng.h"
 #include "base/sizes.h"
 #include "phloem/op.h"
@@ -17,399 +17,321 @@
 
 enum { BATCH = 512 };
 
-/* Labels as the graph reads them: of each sample its items (T,F), their shares (T), and scale / ms for each
- * result; 0 where there is none. */
-struct samples {
-    struct ph__arena arena;
-    size_t count, num_items, num_features, num_results, width;
-    size_t first_size; /* first feature that is a size of the topology */
-    ph_real *dense;    /* (count, width) */
-    ph_real *known;    /* (count, num_results): 1 or 0 */
-    double mean[PH_COST_PART_FEATURES], deviation[PH_COST_PART_FEATURES];
-    double scale_ms;
-};
-
+/* A sample is a set of parts, or a rank in an exchange. */
 struct learner {
     struct ph__cost_nets *nets;
     enum ph__cost_net_kind kind;
     const struct ph__cost_training *training;
-    struct samples samples;
-    struct ph_program *program;
-    struct ph_executor *executor;
-    struct ph_workspace *workspace;
-    uint32_t *order;        /* (count) */
-    ph_real *dense, *known; /* of a batch */
-    ph_real *best;          /* all weights and biases, one behind the other */
+    size_t most_samples, num_items;
+    ph_status (*add)(struct learner *learner, const void *labels, size_t index);
+    struct ph__arena arena;
+    struct ph__cost_graph graph;
+    size_t count, num_train, num_features, width;
+    ph_real *dense;   /* (count, width) items (T,F), then 1 for each item and 0 for padding (T) */
+    ph_real *ms;      /* (count) */
+    ph_real scale_ms; /* that they are divided by */
+    uint32_t *order;  /* (count) */
+    ph_real *batch_dense, *batch_ms, *batch_weights;
+    ph_real *best; /* all weights and biases of the store, one behind the other */
     double best_error;
 };
 
 /* ---- samples ---- */
 
-static ph_status samples_init(
-    struct samples *samples, const struct ph__cost_net *net, size_t count, size_t num_items)
+/* Adds a sample of so many items, and returns their features, for the caller to fill. */
+static ph_real *add_sample(struct learner *learner, size_t num_items, double ms)
 {
-    samples->count = count;
-    samples->num_items = num_items;
-    samples->num_features = net->num_features;
-    samples->first_size = net->num_features - (net->is_of_ranks ? PH_COST_SIZE_FEATURES : 0);
-    samples->num_results = net->is_of_ranks ? num_items : 1;
-    samples->width = num_items * (net->num_features + 1) + samples->num_results;
-    samples->dense = ph__arena_alloc_array(&samples->arena, count, samples->width * sizeof *samples->dense);
-    samples->known =
-        ph__arena_alloc_array(&samples->arena, count, samples->num_results * sizeof *samples->known);
-    return samples->dense != NULL && samples->known != NULL ? PH_OK : PH_ERROR_MEMORY;
+    ph_real *items = learner->dense + learner->count * learner->width;
+    for (size_t i = 0; i < num_items; i++)
+        items[learner->num_items * learner->num_features + i] = 1;
+    learner->ms[learner->count++] = (ph_real)ms;
+    return items;
 }
 
-static ph_real *items_of(const struct samples *samples, size_t index)
+static ph_status add_set(struct learner *learner, const void *labels, size_t index)
 {
-    return samples->dense + index * samples->width;
-}
-static ph_real *shares_of(const struct samples *samples, size_t index)
-{
-    return items_of(samples, index) + samples->num_items * samples->num_features;
-}
-static ph_real *inverses_of(const struct samples *samples, size_t index)
-{
-    return shares_of(samples, index) + samples->num_items;
+    const struct ph__cost_label *label = (const struct ph__cost_label *)labels + index;
+    if (!(label->ms > 0))
+        return ph_fail(PH_ERROR_DATA, "label %zu: %g ms is not above 0", index, label->ms);
+    ph_real *items = add_sample(learner, label->num_parts, label->ms);
+    for (size_t i = 0; i < label->num_parts; i++)
+        ph__cost_part_features(learner->nets, &label->parts[i], items + i * PH_COST_PART_FEATURES);
+    return PH_OK;
 }
 
-static void set_result(struct samples *samples, size_t index, size_t result, double ms)
+static ph_status add_exchange(struct learner *learner, const void *labels, size_t index)
 {
-    inverses_of(samples, index)[result] = (ph_real)(1 / ms);
-    samples->known[index * samples->num_results + result] = 1;
+    const struct ph__exchange_label *all = labels, *label = &all[index];
+    const size_t row_bytes = PH_COST_RANK_FEATURES * sizeof(ph_real);
+    if (label->way != all[0].way)
+        return ph_fail(PH_ERROR_USAGE, "label %zu is of another way than label 0", index);
+    ph_real *rows = ph__arena_alloc_array(&learner->arena, label->topology.world_size, row_bytes);
+    if (rows == NULL)
+        return PH_ERROR_MEMORY;
+    ph__cost_rank_features(&label->topology, label->columns, label->starts_ms, rows);
+    for (size_t rank = 0; rank < label->topology.world_size; rank++)
+        if (label->ms[rank] > 0)
+            memcpy(add_sample(learner, 1, label->ms[rank]), rows + rank * PH_COST_RANK_FEATURES, row_bytes);
+    return PH_OK;
 }
 
-/* Brings each feature to mean 0 and deviation 1, over the items of all samples. */
-static void scale_feature(struct samples *samples, size_t feature)
+static ph_status add_samples(struct learner *learner, const void *labels)
 {
-    double count = 0, sum = 0, squares = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < samples->count * samples->num_items; i++) {
-            const size_t index = i / samples->num_items, item = i % samples->num_items;
-            ph_real *x = items_of(samples, index) + item * samples->num_features + feature;
-            if (shares_of(samples, index)[item] == 0)
-                continue;
-            if (pass == 1) {
-                *x = (ph_real)(((double)*x - samples->mean[feature]) / samples->deviation[feature]);
-                continue;
-            }
-            count += 1;
-            sum += (double)*x;
-            squares += (double)*x * (double)*x;
-        }
-        if (pass == 1)
-            break;
-        samples->mean[feature] = sum / count;
-        samples->deviation[feature] = sqrt(fmax(0, squares / count - sum / count * (sum / count)));
-        if (samples->deviation[feature] < LEAST_DEVIATION)
-            samples->deviation[feature] = 1;
-        if (feature >= samples->first_size)
-            samples->deviation[feature] /= SIZE_DEVIATION;
-    }
-}
-
-/* Scales results by their geometric mean. */
-static void scale_results(struct samples *samples)
-{
-    double logs = 0, count = 0;
-    for (size_t i = 0; i < samples->count * samples->num_results; i++)
-        if (samples->known[i] > 0) {
-            logs -= log((double)inverses_of(samples, i / samples->num_results)[i % samples->num_results]);
-            count += 1;
-        }
-    samples->scale_ms = count > 0 ? exp(logs / count) : 1;
-    for (size_t i = 0; i < samples->count * samples->num_results; i++)
-        inverses_of(samples, i / samples->num_results)[i % samples->num_results] *=
-            (ph_real)samples->scale_ms;
-}
-
-/* ---- the graph ---- */
-
-static void build(struct ph_builder *builder, const struct samples *samples, const struct ph__cost_net *net)
-{
-    const struct ph_optimizer adam = {
-        .rule = {.kind = PH_ADAM, .beta1 = .9, .beta2 = .999, .epsilon = 1e-8}, .learning_rate_factor = 1};
-    const size_t num_items = samples->num_items, begin = num_items * samples->num_features;
-    ph_value wrt[2 * PH_COST_MOST_LAYERS], gradients[2 * PH_COST_MOST_LAYERS];
-    const ph_value x = ph_input_dense(builder, samples->width);
-    const ph_value known = ph_input_labels(builder, samples->num_results);
-    const ph_value items = ph_reshape(
-        builder, ph_slice(builder, x, 1, 0, begin), 2, (size_t[]){num_items, samples->num_features});
-    const ph_value shares =
-        ph_reshape(builder, ph_slice(builder, x, 1, begin, num_items), 2, (size_t[]){1, num_items});
-    const ph_value inverses = ph_slice(builder, x, 1, begin + num_items, samples->num_results);
-    const ph_value ratios =
-        ph_multiply(builder, ph__cost_net_build(builder, net, items, shares, known, num_items), inverses);
-    const ph_value loss = ph_squared_error(builder, ratios, known, 0);
-    const size_t num_wrt = 2 * net->num_layers;
-    ph_output(builder, "ratios", ratios);
-    ph_builder_begin_entry(builder, "update");
-    if (ph_builder_num_parameters(builder) != num_wrt)
-        return;
-    for (size_t i = 0; i < num_wrt; i++)
-        wrt[i] = ph_builder_parameter(builder, i);
-    ph_backward(builder, loss, num_wrt, wrt, gradients);
-    for (size_t i = 0; i < num_wrt; i++)
-        ph_update(builder, wrt[i], gradients[i], &adam, ph_input_scalar(builder, "rate"),
-            ph_input_scalar(builder, "step"), 0);
-}
-
-static ph_status prepare(struct learner *learner)
-{
-    struct ph__cost_nets *nets = learner->nets;
-    struct samples *samples = &learner->samples;
-    struct ph_builder *builder = NULL;
-    PH_TRY(ph_builder_create(PH_TRAINING, &builder));
-    build(builder, samples, &nets->nets[learner->kind]);
-    const ph_status status = ph_builder_finish(builder, &learner->program);
-    ph_builder_destroy(builder);
-    PH_TRY(status);
-    PH_TRY(ph_executor_create(learner->program, nets->store, nets->state, nets->backend, &learner->executor));
-    PH_TRY(ph_workspace_create(learner->executor, BATCH, 0, &learner->workspace));
-    learner->order = ph__arena_alloc_array(&samples->arena, samples->count, sizeof *learner->order);
-    learner->dense = ph__arena_alloc_array(&samples->arena, BATCH, samples->width * sizeof *learner->dense);
-    learner->known =
-        ph__arena_alloc_array(&samples->arena, BATCH, samples->num_results * sizeof *learner->known);
-    return learner->order != NULL && learner->dense != NULL && learner->known != NULL ? PH_OK
-                                                                                      : PH_ERROR_MEMORY;
-}
-
-/* Binds the samples order[first .. first + count), and runs forward. */
-static ph_status run_forward(struct learner *learner, size_t first, size_t count, uint64_t step)
-{
-    const struct samples *samples = &learner->samples;
-    const size_t width = samples->width, num_results = samples->num_results;
-    for (size_t i = 0; i < count; i++) {
-        const size_t index = learner->order[first + i];
-        memcpy(learner->dense + i * width, items_of(samples, index), width * sizeof *learner->dense);
-        memcpy(learner->known + i * num_results, samples->known + index * num_results,
-            num_results * sizeof *learner->known);
-    }
-    const struct ph_batch batch = {.num_samples = count,
-        .num_dense = width,
-        .num_tasks = num_results,
-        .dense = learner->dense,
-        .labels = learner->known};
-    PH_TRY(ph_workspace_bind(learner->workspace, &batch, learner->nets->seed, step));
-    return ph_workspace_run(learner->workspace, "forward");
-}
-
-/* ---- weights ---- */
-
-/* Visits the net's weights and biases; `best` moves along. */
-static ph_status copy_weights(struct learner *learner, bool is_back)
-{
-    const struct ph__cost_net *net = &learner->nets->nets[learner->kind];
-    ph_real *at = learner->best;
-    for (size_t i = 0; i < 2 * net->num_layers; i++) {
-        char name[64];
-        struct ph_tensor tensor;
-        snprintf(name, sizeof name, "%s.%s", net->layers[i / 2].name, i % 2 == 0 ? "weight" : "bias");
-        PH_TRY(ph_store_find(learner->nets->store, name, &tensor));
-        const size_t count = ph_shape_elements(&tensor.shape);
-        memcpy(is_back ? tensor.data : at, is_back ? at : tensor.data, count * sizeof *at);
-        at += count;
+    struct ph__arena *arena = &learner->arena;
+    const size_t most = learner->most_samples;
+    learner->num_features = ph__cost_net_features(learner->kind);
+    learner->width = learner->num_items * (learner->num_features + 1);
+    learner->dense = ph__arena_alloc_array(arena, most, learner->width * sizeof *learner->dense);
+    learner->ms = ph__arena_alloc_array(arena, most, sizeof *learner->ms);
+    learner->order = ph__arena_alloc_array(arena, most, sizeof *learner->order);
+    learner->batch_dense = ph__arena_alloc_array(arena, BATCH, learner->width * sizeof *learner->batch_dense);
+    learner->batch_ms = ph__arena_alloc_array(arena, BATCH, sizeof *learner->batch_ms);
+    learner->batch_weights = ph__arena_alloc_array(arena, BATCH, sizeof *learner->batch_weights);
+    learner->best = ph__arena_alloc_array(
+        arena, (size_t)ph_store_parameter_count(learner->nets->store), sizeof *learner->best);
+    if (learner->dense == NULL || learner->ms == NULL || learner->order == NULL ||
+        learner->batch_dense == NULL || learner->batch_ms == NULL || learner->batch_weights == NULL ||
+        learner->best == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < learner->training->count; i++) {
+        PH_TRY(learner->add(learner, labels, i));
+        if (i + 1 + learner->training->num_validation == learner->training->count)
+            learner->num_train = learner->count;
     }
     return PH_OK;
 }
 
-/* Makes a layer read the first features as they are, not scaled. */
-static void fold_features(
-    const struct samples *samples, const struct ph__cost_layer *layer, ph_real *weight, ph_real *bias)
+/* ---- scales ---- */
+
+/* Returns a weight or bias of the net: those of all nets lie in the store in order. */
+static ph_real *tensor_of(const struct learner *learner, size_t index)
 {
-    for (size_t out = 0; out < layer->out; out++)
-        for (size_t i = 0; i < samples->num_features; i++) {
-            ph_real *w = &weight[out * layer->in + i];
-            *w = (ph_real)((double)*w / samples->deviation[i]);
-            bias[out] -= (ph_real)((double)*w * samples->mean[i]);
-        }
+    return ph_store_tensor(learner->nets->store, (size_t)learner->kind * 2 * PH_COST_LAYERS + index).data;
 }
 
-/* Folds both scales into the weights kept as the best. */
-static void fold(struct learner *learner)
+/* Makes the scale layer bring a feature to mean 0 and deviation 1 over the items of all samples. */
+static void scale_feature(const struct learner *learner, size_t feature, ph_real *weights, ph_real *bias)
 {
-    const struct ph__cost_net *net = &learner->nets->nets[learner->kind];
-    ph_real *at = learner->best;
-    for (size_t i = 0; i < net->num_layers; i++) {
-        const struct ph__cost_layer *layer = &net->layers[i];
-        const size_t num_weights = layer->in * layer->out;
-        if (i == 0 || (net->is_of_ranks && i == PH_COST_ITEM_LAYERS))
-            fold_features(&learner->samples, layer, at, at + num_weights);
-        for (size_t j = 0; j < num_weights + layer->out && i + 1 == net->num_layers; j++)
-            at[j] = (ph_real)((double)at[j] * learner->samples.scale_ms);
-        at += num_weights + layer->out;
+    const size_t num_features = learner->num_features, end = learner->num_items * num_features;
+    double count = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < learner->num_train * learner->num_items; i++) {
+        const ph_real *row = learner->dense + i / learner->num_items * learner->width;
+        const double x = (double)row[i % learner->num_items * num_features + feature];
+        const double share = (double)row[end + i % learner->num_items];
+        count += share;
+        sum += share * x;
+        squares += share * x * x;
     }
+    const double mean = sum / count;
+    double deviation = sqrt(fmax(0, squares / count - mean * mean));
+    if (deviation < LEAST_DEVIATION)
+        deviation = 1;
+    if (learner->kind != PH_COST_COMPUTE && feature + PH_COST_SIZE_FEATURES >= num_features)
+        deviation /= SIZE_DEVIATION;
+    memset(weights + feature * num_features, 0, num_features * sizeof *weights);
+    weights[feature * num_features + feature] = (ph_real)(1 / deviation);
+    bias[feature] = (ph_real)(-mean / deviation);
+}
+
+/* Scales features, and brings the times' geometric mean to 1. */
+static void scale_samples(struct learner *learner)
+{
+    ph_real *weights = tensor_of(learner, 0), *bias = tensor_of(learner, 1);
+    double logs = 0;
+    for (size_t feature = 0; feature < learner->num_features; feature++)
+        scale_feature(learner, feature, weights, bias);
+    for (size_t i = 0; i < learner->num_train; i++)
+        logs += log((double)learner->ms[i]);
+    learner->scale_ms = (ph_real)exp(logs / (double)learner->num_train);
+    for (size_t i = 0; i < learner->count; i++)
+        learner->ms[i] /= learner->scale_ms;
+    ph_store_touch(learner->nets->store);
+}
+
+/* Makes the last layer give milliseconds. */
+static void unscale_result(const struct learner *learner)
+{
+    ph_real *weights = tensor_of(learner, 2 * PH_COST_LAYERS - 2);
+    ph_real *bias = tensor_of(learner, 2 * PH_COST_LAYERS - 1);
+    for (size_t i = 0; i < PH_COST_LAST_WIDTH; i++)
+        weights[i] *= learner->scale_ms;
+    *bias *= learner->scale_ms;
+    ph_store_touch(learner->nets->store);
+}
+
+/* ---- the graph ---- */
+
+/* Adds the net over items, its loss, and the update of all parameters but the first two, which scale. */
+static void build(struct ph_builder *builder, const struct learner *learner)
+{
+    enum { NUM_LEARNT = 2 * (PH_COST_LAYERS - 1) };
+    const struct ph_optimizer adam = {
+        .rule = {.kind = PH_ADAM, .beta1 = .9, .beta2 = .999, .epsilon = 1e-8}, .learning_rate_factor = 1};
+    const size_t num_items = learner->num_items, end = num_items * learner->num_features;
+    ph_value learnt[NUM_LEARNT], gradients[NUM_LEARNT];
+    const ph_value x = ph_input_dense(builder, learner->width);
+    const ph_value items =
+        ph_reshape(builder, ph_slice(builder, x, 1, 0, end), 2, (size_t[]){num_items, learner->num_features});
+    const ph_value shares =
+        ph_reshape(builder, ph_slice(builder, x, 1, end, num_items), 2, (size_t[]){1, num_items});
+    ph_value y = ph__cost_net_layers(builder, learner->kind, 0, PH_COST_ITEM_LAYERS, items); /* (B,T,n) */
+    y = ph_reshape(
+        builder, ph_batch_product(builder, shares, y, false, false), 1, (size_t[]){PH_COST_DESCRIPTION});
+    y = ph__cost_net_layers(builder, learner->kind, PH_COST_ITEM_LAYERS, PH_COST_LAYERS, y); /* (B,1) */
+    const ph_value loss =
+        ph_squared_error(builder, y, ph_input_labels(builder, 1), ph_input_weights(builder));
+    ph_output(builder, "y", y);
+    ph_builder_begin_entry(builder, "update");
+    for (size_t i = 0; i < NUM_LEARNT; i++)
+        learnt[i] = ph_builder_parameter(builder, i + 2);
+    ph_backward(builder, loss, NUM_LEARNT, learnt, gradients);
+    for (size_t i = 0; i < NUM_LEARNT; i++)
+        ph_update(builder, learnt[i], gradients[i], &adam, ph_input_scalar(builder, "rate"),
+            ph_input_scalar(builder, "step"), 0);
 }
 
 /* ---- epochs ---- */
 
-/* Gives the mean absolute error of ratios on the samples from `first` on. */
-static ph_status validate(struct learner *learner, size_t first, double *mape_out)
+/* Binds the samples order[first .. first + count), and runs forward. */
+static ph_status run_forward(struct learner *learner, size_t first, size_t count)
 {
-    const struct samples *samples = &learner->samples;
-    double sum = 0, total = 0;
-    for (; first < samples->count; first += BATCH) {
-        const size_t count = ph__min(BATCH, samples->count - first);
-        const ph_real *ratios;
-        struct ph_shape shape;
-        PH_TRY(run_forward(learner, first, count, 0));
-        PH_TRY(ph_workspace_output(learner->workspace, "ratios", &ratios, &shape));
-        for (size_t i = 0; i < count * samples->num_results; i++) {
-            sum += fabs((double)ratios[i] - (double)learner->known[i]);
-            total += (double)learner->known[i];
-        }
+    for (size_t i = 0; i < count; i++) {
+        const size_t index = learner->order[first + i], width = learner->width;
+        const ph_real ms = learner->ms[index];
+        memcpy(learner->batch_dense + i * width, learner->dense + index * width,
+            width * sizeof *learner->batch_dense);
+        learner->batch_ms[i] = ms;
+        learner->batch_weights[i] = 1 / (ms * ms);
     }
-    *mape_out = sum / total; /* NaN without samples */
+    const struct ph_batch batch = {.num_samples = count,
+        .num_dense = learner->width,
+        .num_tasks = 1,
+        .dense = learner->batch_dense,
+        .labels = learner->batch_ms,
+        .weights = learner->batch_weights};
+    PH_TRY(ph_workspace_bind(learner->graph.workspace, &batch, 0, 0));
+    return ph_workspace_run(learner->graph.workspace, "forward");
+}
+
+/* Gives the mean absolute relative error on the samples of validation; NaN without. */
+static ph_status validate(struct learner *learner, double *mape_out)
+{
+    double sum = 0;
+    for (size_t first = learner->num_train; first < learner->count; first += BATCH) {
+        const size_t count = ph__min(BATCH, learner->count - first);
+        const ph_real *y;
+        struct ph_shape shape;
+        PH_TRY(run_forward(learner, first, count));
+        PH_TRY(ph_workspace_output(learner->graph.workspace, "y", &y, &shape));
+        for (size_t i = 0; i < count; i++)
+            sum += fabs((double)y[i] / (double)learner->batch_ms[i] - 1);
+    }
+    *mape_out = sum / (double)(learner->count - learner->num_train);
     return PH_OK;
 }
 
 static ph_status run_epoch(struct learner *learner, struct ph__rng_sequence *sequence, size_t epoch)
 {
-    const struct ph__cost_training *training = learner->training;
-    const size_t count = training->count - training->num_validation, batches = ph__divide_up(count, BATCH);
+    struct ph_workspace *workspace = learner->graph.workspace;
+    const size_t count = learner->num_train, batches = ph__divide_up(count, BATCH);
     ph__rng_shuffle(sequence, learner->order, count);
     for (size_t batch = 0; batch < batches; batch++) {
         const size_t step = epoch * batches + batch;
-        const double place = (double)step / (double)(training->num_epochs * batches);
-        PH_TRY(run_forward(learner, batch * BATCH, ph__min(BATCH, count - batch * BATCH), step));
-        PH_TRY(ph_workspace_set_scalar(
-            learner->workspace, "rate", LEARNING_RATE * .5 * (1 + cos(acos(-1) * place))));
-        PH_TRY(ph_workspace_set_scalar(learner->workspace, "step", (double)(step + 1)));
-        PH_TRY(ph_workspace_run(learner->workspace, "update"));
+        const double place = (double)step / (double)(learner->training->num_epochs * batches);
+        PH_TRY(run_forward(learner, batch * BATCH, ph__min(BATCH, count - batch * BATCH)));
+        PH_TRY(ph_workspace_set_scalar(workspace, "rate", LEARNING_RATE * .5 * (1 + cos(acos(-1) * place))));
+        PH_TRY(ph_workspace_set_scalar(workspace, "step", (double)(step + 1)));
+        PH_TRY(ph_workspace_run(workspace, "update"));
     }
     return PH_OK;
+}
+
+/* Copies all that the store has to `best`, or back. */
+static void copy_weights(const struct learner *learner, bool is_back)
+{
+    const struct ph_store *store = learner->nets->store;
+    ph_real *at = learner->best;
+    for (size_t i = 0; i < ph_store_num_tensors(store); i++) {
+        const struct ph_tensor tensor = ph_store_tensor(store, i);
+        const size_t count = ph_shape_elements(&tensor.shape);
+        memcpy(is_back ? tensor.data : at, is_back ? at : tensor.data, count * sizeof *at);
+        at += count;
+    }
 }
 
 static ph_status run_epochs(struct learner *learner)
 {
-    const struct ph__cost_training *training = learner->training;
     struct ph__rng_sequence sequence = {{learner->nets->seed, 0, ph__hash_name("train.cost")}, 0};
-    for (size_t i = 0; i < training->count; i++)
+    for (size_t i = 0; i < learner->count; i++)
         learner->order[i] = (uint32_t)i;
     learner->best_error = NAN;
-    for (size_t epoch = 0; epoch < training->num_epochs; epoch++) {
+    for (size_t epoch = 0; epoch < learner->training->num_epochs; epoch++) {
         double error;
         PH_TRY(run_epoch(learner, &sequence, epoch));
-        PH_TRY(validate(learner, training->count - training->num_validation, &error));
+        PH_TRY(validate(learner, &error));
         if (error >= learner->best_error)
             continue;
-        PH_TRY(copy_weights(learner, false));
+        copy_weights(learner, false);
         learner->best_error = error;
     }
+    copy_weights(learner, true);
     return PH_OK;
 }
 
-static ph_status learn_samples(struct learner *learner)
-{
-    const struct ph__cost_net *net = &learner->nets->nets[learner->kind];
-    size_t num_weights = 0;
-    for (size_t i = 0; i < net->num_layers; i++)
-        num_weights += net->layers[i].out * (net->layers[i].in + 1);
-    learner->best = ph__arena_alloc_array(&learner->samples.arena, num_weights, sizeof *learner->best);
-    if (learner->best == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < net->num_features; i++)
-        scale_feature(&learner->samples, i);
-    scale_results(&learner->samples);
-    PH_TRY(prepare(learner));
-    PH_TRY(run_epochs(learner));
-    fold(learner);
-    PH_TRY(copy_weights(learner, true));
-    ph_store_touch(learner->nets->store);
-    learner->nets->nets[learner->kind].is_learnt = true;
-    return ph__cost_net_renew(learner->nets, learner->kind);
-}
+/* ---- learning ---- */
 
-static ph_status learner_fini(struct learner *learner, ph_status status)
+static ph_status learn_samples(struct learner *learner, const void *labels)
 {
-    ph_workspace_destroy(learner->workspace);
-    ph_executor_destroy(learner->executor);
-    ph_program_destroy(learner->program);
-    ph__arena_fini(&learner->samples.arena);
-    return status;
-}
-
-static ph_status check(
-    const struct ph__cost_nets *nets, enum ph__cost_net_kind kind, const struct ph__cost_training *training)
-{
-    if (training->count <= training->num_validation || training->num_epochs == 0)
+    struct ph_builder *builder;
+    const struct ph__cost_training *training = learner->training;
+    if (learner->nets->is_learnt[learner->kind])
+        return ph_fail(PH_ERROR_USAGE, "the cost net has learnt already: create new ones");
+    PH_TRY(add_samples(learner, labels));
+    if (learner->num_train == 0 || training->num_epochs == 0)
         return ph_fail(PH_ERROR_USAGE, "%zu labels less %zu of validation, %zu epochs: nothing to learn",
             training->count, training->num_validation, training->num_epochs);
-    return nets->nets[kind].is_learnt
-               ? ph_fail(PH_ERROR_USAGE, "the cost net has learnt already: create new ones")
-               : PH_OK;
+    PH_TRY(ph_builder_create(PH_TRAINING, &builder));
+    build(builder, learner);
+    PH_TRY(ph__cost_graph_open(&learner->graph, learner->nets, builder, BATCH));
+    scale_samples(learner);
+    PH_TRY(run_epochs(learner));
+    unscale_result(learner);
+    learner->nets->is_learnt[learner->kind] = true;
+    return PH_OK;
 }
 
-/* ---- labels ---- */
-
-static ph_status take_sets(struct learner *learner, const struct ph__cost_label *labels)
+static ph_status learn(struct learner *learner, const void *labels, double *mape_out)
 {
-    struct samples *samples = &learner->samples;
-    size_t most = 1;
-    for (size_t i = 0; i < learner->training->count; i++) {
-        most = ph__max(most, labels[i].num_parts);
-        if (!(labels[i].ms > 0))
-            return ph_fail(PH_ERROR_DATA, "label %zu: %g ms is not above 0", i, labels[i].ms);
-    }
-    PH_TRY(samples_init(samples, &learner->nets->nets[learner->kind], learner->training->count, most));
-    for (size_t i = 0; i < samples->count; i++) {
-        set_result(samples, i, 0, labels[i].ms);
-        for (size_t part = 0; part < labels[i].num_parts; part++) {
-            ph__cost_part_features(
-                learner->nets, &labels[i].parts[part], items_of(samples, i) + part * PH_COST_PART_FEATURES);
-            shares_of(samples, i)[part] = 1;
-        }
-    }
-    return PH_OK;
+    const ph_status status = learn_samples(learner, labels);
+    if (status == PH_OK)
+        *mape_out = learner->best_error;
+    ph__cost_graph_close(&learner->graph);
+    ph__arena_fini(&learner->arena);
+    return status;
 }
 
 ph_status ph__cost_learn_compute(struct ph__cost_nets *nets, const struct ph__cost_label *labels,
     const struct ph__cost_training *training, double *mape_out)
 {
-    struct learner learner = {.nets = nets, .kind = PH_COST_COMPUTE, .training = training};
-    PH_TRY(check(nets, learner.kind, training));
-    ph_status status = take_sets(&learner, labels);
-    if (status == PH_OK)
-        status = learn_samples(&learner);
-    if (status == PH_OK)
-        *mape_out = learner.best_error;
-    return learner_fini(&learner, status);
-}
-
-static ph_status take_exchanges(struct learner *learner, const struct ph__exchange_label *labels)
-{
-    struct samples *samples = &learner->samples;
-    size_t most = 1;
-    for (size_t i = 0; i < learner->training->count; i++) {
-        most = ph__max(most, labels[i].topology.world_size);
-        if (labels[i].way != labels[0].way)
-            return ph_fail(PH_ERROR_USAGE, "label %zu is of another way than label 0", i);
-    }
-    PH_TRY(samples_init(samples, &learner->nets->nets[learner->kind], learner->training->count, most));
-    for (size_t i = 0; i < samples->count; i++) {
-        const size_t world_size = labels[i].topology.world_size;
-        ph__cost_rank_features(
-            &labels[i].topology, labels[i].columns, labels[i].starts_ms, items_of(samples, i));
-        for (size_t rank = 0; rank < world_size; rank++) {
-            shares_of(samples, i)[rank] = 1 / (ph_real)world_size;
-            if (labels[i].ms[rank] > 0)
-                set_result(samples, i, rank, labels[i].ms[rank]);
-        }
-    }
-    return PH_OK;
+    struct learner learner = {.nets = nets,
+        .kind = PH_COST_COMPUTE,
+        .training = training,
+        .most_samples = training->count,
+        .num_items = 1,
+        .add = add_set};
+    for (size_t i = 0; i < training->count; i++)
+        learner.num_items = ph__max(learner.num_items, labels[i].num_parts);
+    return learn(&learner, labels, mape_out);
 }
 
 ph_status ph__cost_learn_exchange(struct ph__cost_nets *nets, const struct ph__exchange_label *labels,
     const struct ph__cost_training *training, double *mape_out)
 {
-    struct learner learner = {.nets = nets, .kind = PH_COST_FORWARD, .training = training};
+    struct learner learner = {
+        .nets = nets, .kind = PH_COST_FORWARD, .training = training, .num_items = 1, .add = add_exchange};
     if (training->count > 0 && labels[0].way == PH_EXCHANGE_BACKWARD)
         learner.kind = PH_COST_BACKWARD;
-    PH_TRY(check(nets, learner.kind, training));
-    ph_status status = take_exchanges(&learner, labels);
-    if (status == PH_OK)
-        status = learn_samples(&learner);
-    if (status == PH_OK)
-        *mape_out = learner.best_error;
-    return learner_fini(&learner, status);
+    for (size_t i = 0; i < training->count; i++)
+        learner.most_samples += labels[i].topology.world_size;
+    return learn(&learner, labels, mape_out);
 }
