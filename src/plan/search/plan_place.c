@@ -26,13 +26,13 @@ struct load {
 
 struct lane {
     double most_columns; /* of a rank */
+    bool is_limiting;    /* most_columns has kept a unit from a rank */
     bool is_dead;        /* a unit found no rank within most_columns */
     float *sums;         /* (world_size, width) */
     struct ph__rank_price *prices;
     uint32_t *by_ms; /* (world_size) ranks, the least busy first */
     uint64_t *host_bytes;
-    uint32_t *ranks; /* as of struct ph__placement */
-    bool *has_apart; /* (num_groups, world_size) a table of the group lies there */
+    bool *is_there; /* as of struct ph__placement */
     double moved_ms;
     uint64_t short_bytes;
 };
@@ -248,13 +248,14 @@ static ph_status begin_lane(struct ph__placer *placer, const struct ph__table_cu
     for (size_t u = 0; u < placer->num_units; u++)
         columns += placer->loads[u].columns * cuts[placer->units[u].tables[0]].num_parts;
     lane->most_columns = most * columns / (double)world_size;
+    lane->is_limiting = false;
     lane->is_dead = false;
     lane->moved_ms = 0;
     lane->short_bytes = 0;
     memset(lane->sums, 0, world_size * pricing->model->width * sizeof *lane->sums);
     memset(lane->prices, 0, world_size * sizeof *lane->prices);
     memset(lane->host_bytes, 0, world_size * sizeof *lane->host_bytes);
-    memset(lane->has_apart, 0, placer->placing->limits.num_groups * world_size * sizeof *lane->has_apart);
+    memset(lane->is_there, 0, pricing->num_tables * world_size * sizeof *lane->is_there);
     PH_TRY(add_copies(placer, cuts));
     sort_ranks(lane, world_size);
     return PH_OK;
@@ -262,15 +263,26 @@ static ph_status begin_lane(struct ph__placer *placer, const struct ph__table_cu
 
 /* ---- a unit ---- */
 
+/* Tells whether the rank has a table of a group that lies apart from this one. */
+static bool is_group_there(
+    const struct ph__placer *placer, const struct ph__table_group *group, uint32_t table, size_t rank)
+{
+    const size_t world_size = pricing_of(placer)->topology->world_size;
+    bool is_of_group = false, is_there = false;
+    for (size_t k = 0; group->is_apart && k < group->num_tables; k++) {
+        is_of_group |= group->tables[k] == table;
+        is_there |= placer->lane.is_there[group->tables[k] * world_size + rank];
+    }
+    return is_of_group && is_there;
+}
+
 static bool is_kept_apart(const struct ph__placer *placer, const struct unit *unit, size_t rank)
 {
     const struct ph__plan_limits *limits = &placer->placing->limits;
     for (size_t g = 0; g < limits->num_groups; g++)
-        for (size_t k = 0; limits->groups[g].is_apart && k < limits->groups[g].num_tables; k++)
-            for (size_t t = 0; t < unit->num_tables; t++)
-                if (limits->groups[g].tables[k] == unit->tables[t] &&
-                    placer->lane.has_apart[g * pricing_of(placer)->topology->world_size + rank])
-                    return true;
+        for (size_t t = 0; t < unit->num_tables; t++)
+            if (is_group_there(placer, &limits->groups[g], unit->tables[t], rank))
+                return true;
     return false;
 }
 
@@ -291,7 +303,7 @@ static int by_room(const void *a, const void *b)
 static size_t list_options(struct ph__placer *placer, size_t unit, size_t most)
 {
     const struct load *load = &placer->loads[unit];
-    const struct lane *lane = &placer->lane;
+    struct lane *lane = &placer->lane;
     struct option *options = placer->options;
     size_t count = 0;
     for (size_t i = 0; i < pricing_of(placer)->topology->world_size; i++) {
@@ -300,8 +312,11 @@ static size_t list_options(struct ph__placer *placer, size_t unit, size_t most)
         const double ms = busy_ms(price);
         if (count == most && options[most - 1].short_bytes == 0 && ms > options[most - 1].ms)
             break;
-        if (price->columns + load->columns > lane->most_columns ||
-            is_kept_apart(placer, &placer->units[unit], rank))
+        if (price->columns + load->columns > lane->most_columns) {
+            lane->is_limiting = true;
+            continue;
+        }
+        if (is_kept_apart(placer, &placer->units[unit], rank))
             continue;
         const struct option option = {rank, ms, bytes_beyond(placer, load, rank), price->bytes};
         size_t place = count;
@@ -314,12 +329,6 @@ static size_t list_options(struct ph__placer *placer, size_t unit, size_t most)
         options[place] = option;
     }
     return count;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return left < right ? -1 : left > right;
 }
 
 /* Prices the options (count) with a part of the unit, and orders them. Their ms are those of the ranks with
@@ -344,15 +353,6 @@ static ph_status price_options(
     return PH_OK;
 }
 
-static void note_apart(struct ph__placer *placer, uint32_t table, size_t rank)
-{
-    const struct ph__plan_limits *limits = &placer->placing->limits;
-    for (size_t g = 0; g < limits->num_groups; g++)
-        for (size_t k = 0; limits->groups[g].is_apart && k < limits->groups[g].num_tables; k++)
-            placer->lane.has_apart[g * pricing_of(placer)->topology->world_size + rank] |=
-                limits->groups[g].tables[k] == table;
-}
-
 /* Puts a unit's parts on the first of the options. */
 static void put_unit(struct ph__placer *placer, size_t unit, const struct ph__table_cut *cuts)
 {
@@ -368,13 +368,9 @@ static void put_unit(struct ph__placer *placer, size_t unit, const struct ph__ta
         add_load(placer, &placer->loads[unit], option->rank);
         lane->prices[option->rank].compute_ms = option->ms - moved - lane->prices[option->rank].replicas_ms;
         sink_rank(lane, option->rank, world_size);
-        for (size_t k = 0; k < own->num_tables; k++) {
-            lane->ranks[own->tables[k] * world_size + part] = option->rank;
-            note_apart(placer, own->tables[k], option->rank);
-        }
+        for (size_t k = 0; k < own->num_tables; k++)
+            lane->is_there[own->tables[k] * world_size + option->rank] = true;
     }
-    for (size_t k = 0; k < own->num_tables; k++)
-        qsort(lane->ranks + own->tables[k] * world_size, num_parts, sizeof *lane->ranks, ascending);
 }
 
 static ph_status place_unit(struct ph__placer *placer, size_t unit, const struct ph__table_cut *cuts)
@@ -391,10 +387,11 @@ static ph_status place_unit(struct ph__placer *placer, size_t unit, const struct
 
 /* ---- all ---- */
 
-static bool is_better(const struct ph__placement *a, const struct ph__placement *b)
+bool ph__placement_is_better(const struct ph__placement *placement, const struct ph__placement *other)
 {
-    return a->short_bytes != b->short_bytes ? a->short_bytes < b->short_bytes
-                                            : a->ms + a->moved_ms < b->ms + b->moved_ms;
+    if (placement->short_bytes != other->short_bytes)
+        return placement->short_bytes < other->short_bytes;
+    return placement->ms + placement->moved_ms < other->ms + other->moved_ms;
 }
 
 static ph_status keep_better(struct ph__placer *placer, struct ph__placement *best)
@@ -402,13 +399,13 @@ static ph_status keep_better(struct ph__placer *placer, struct ph__placement *be
     const struct ph__pricing *pricing = pricing_of(placer);
     const struct lane *lane = &placer->lane;
     struct ph__placement trial = {
-        .ranks = best->ranks, .moved_ms = lane->moved_ms, .short_bytes = lane->short_bytes};
+        .is_there = best->is_there, .moved_ms = lane->moved_ms, .short_bytes = lane->short_bytes};
     PH_TRY(ph__price_exchanges(pricing, lane->prices, &trial.ms));
-    if (!is_better(&trial, best))
+    if (!ph__placement_is_better(&trial, best))
         return PH_OK;
     *best = trial;
-    memcpy(
-        best->ranks, lane->ranks, pricing->num_tables * pricing->topology->world_size * sizeof *lane->ranks);
+    memcpy(best->is_there, lane->is_there,
+        pricing->num_tables * pricing->topology->world_size * sizeof *lane->is_there);
     return PH_OK;
 }
 
@@ -428,6 +425,8 @@ ph_status ph__place(
                 PH_TRY(place_unit(placer, placer->order[i], cuts));
         if (!placer->lane.is_dead)
             PH_TRY(keep_better(placer, placement_out));
+        if (!placer->lane.is_limiting)
+            break; /* wider lanes place everything alike */
     }
     return PH_OK;
 }
@@ -475,40 +474,29 @@ static ph_status weigh_tables(struct ph__placer *placer)
     return PH_OK;
 }
 
-static ph_status make_lane(struct ph__placer *placer, struct lane *lane)
-{
-    const struct ph__pricing *pricing = pricing_of(placer);
-    const size_t world_size = pricing->topology->world_size;
-    struct ph__arena *arena = &placer->arena;
-    lane->sums = ph__arena_alloc_array(arena, world_size * pricing->model->width, sizeof *lane->sums);
-    lane->prices = ph__arena_alloc_array(arena, world_size, sizeof *lane->prices);
-    lane->by_ms = ph__arena_alloc_array(arena, world_size, sizeof *lane->by_ms);
-    lane->host_bytes = ph__arena_alloc_array(arena, world_size, sizeof *lane->host_bytes);
-    lane->ranks = ph__arena_alloc_array(arena, pricing->num_tables * world_size, sizeof *lane->ranks);
-    lane->has_apart = ph__arena_alloc_array(
-        arena, (placer->placing->limits.num_groups + 1) * world_size, sizeof *lane->has_apart);
-    return lane->sums != NULL && lane->prices != NULL && lane->by_ms != NULL && lane->host_bytes != NULL &&
-                   lane->ranks != NULL && lane->has_apart != NULL
-               ? PH_OK
-               : PH_ERROR_MEMORY;
-}
-
 static ph_status create(struct ph__placer *placer)
 {
     const struct ph__pricing *pricing = pricing_of(placer);
+    const size_t num_tables = pricing->num_tables, width = pricing->model->width;
     const size_t world_size = pricing->topology->world_size;
     struct ph__arena *arena = &placer->arena;
+    struct lane *lane = &placer->lane;
     PH_TRY(make_units(placer));
-    placer->table_ms = ph__arena_alloc_array(arena, pricing->num_tables, sizeof *placer->table_ms);
+    placer->table_ms = ph__arena_alloc_array(arena, num_tables, sizeof *placer->table_ms);
     placer->loads = ph__arena_alloc_array(arena, placer->num_units, sizeof *placer->loads);
     placer->order = ph__arena_alloc_array(arena, placer->num_units, sizeof *placer->order);
     placer->options = ph__arena_alloc_array(arena, world_size, sizeof *placer->options);
-    placer->sets = ph__arena_alloc_array(arena, world_size * pricing->model->width, sizeof *placer->sets);
+    placer->sets = ph__arena_alloc_array(arena, world_size * width, sizeof *placer->sets);
     placer->ms = ph__arena_alloc_array(arena, world_size, sizeof *placer->ms);
+    lane->sums = ph__arena_alloc_array(arena, world_size * width, sizeof *lane->sums);
+    lane->prices = ph__arena_alloc_array(arena, world_size, sizeof *lane->prices);
+    lane->by_ms = ph__arena_alloc_array(arena, world_size, sizeof *lane->by_ms);
+    lane->host_bytes = ph__arena_alloc_array(arena, world_size, sizeof *lane->host_bytes);
+    lane->is_there = ph__arena_alloc_array(arena, num_tables * world_size, sizeof *lane->is_there);
     if (placer->table_ms == NULL || placer->loads == NULL || placer->order == NULL ||
-        placer->options == NULL || placer->sets == NULL || placer->ms == NULL)
+        placer->options == NULL || placer->sets == NULL || placer->ms == NULL || lane->sums == NULL ||
+        lane->prices == NULL || lane->by_ms == NULL || lane->host_bytes == NULL || lane->is_there == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(make_lane(placer, &placer->lane));
     return weigh_tables(placer);
 }
 

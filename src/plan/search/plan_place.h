@@ -35,10 +35,13 @@ struct ph__table_cut {
 };
 
 struct ph__placement {
-    uint32_t *ranks; /* (num_tables, world_size) the first num_parts of each are its ranks, ascending */
+    bool *is_there; /* (num_tables, world_size) the rank has a part of the table */
     double ms, moved_ms;
     uint64_t short_bytes; /* beyond the limits, of all ranks and hosts together */
 };
+
+/* Tells whether one placement fits better than another, or costs less where both fit alike. */
+bool ph__placement_is_better(const struct ph__placement *placement, const struct ph__placement *other);
 
 struct ph__placer;
 

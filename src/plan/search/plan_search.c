@@ -45,27 +45,20 @@ static ph_status make_state(struct search *search, struct state *state)
 {
     const struct ph__pricing *pricing = pricing_of(search);
     state->cuts = ph__arena_alloc_array(&search->arena, pricing->num_tables, sizeof *state->cuts);
-    state->placement.ranks = ph__arena_alloc_array(
-        &search->arena, pricing->num_tables * pricing->topology->world_size, sizeof *state->placement.ranks);
-    return state->cuts != NULL && state->placement.ranks != NULL ? PH_OK : PH_ERROR_MEMORY;
+    state->placement.is_there = ph__arena_alloc_array(&search->arena,
+        pricing->num_tables * pricing->topology->world_size, sizeof *state->placement.is_there);
+    return state->cuts != NULL && state->placement.is_there != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
 static void copy_state(const struct search *search, const struct state *from, struct state *to)
 {
     const struct ph__pricing *pricing = pricing_of(search);
-    uint32_t *ranks = to->placement.ranks;
+    bool *is_there = to->placement.is_there;
     memcpy(to->cuts, from->cuts, pricing->num_tables * sizeof *to->cuts);
-    memcpy(ranks, from->placement.ranks, pricing->num_tables * pricing->topology->world_size * sizeof *ranks);
+    memcpy(is_there, from->placement.is_there,
+        pricing->num_tables * pricing->topology->world_size * sizeof *is_there);
     to->placement = from->placement;
-    to->placement.ranks = ranks;
-}
-
-static bool is_better(const struct state *a, const struct state *b)
-{
-    const struct ph__placement *left = &a->placement, *right = &b->placement;
-    if (left->short_bytes != right->short_bytes)
-        return left->short_bytes < right->short_bytes;
-    return left->ms + left->moved_ms < right->ms + right->moved_ms;
+    to->placement.is_there = is_there;
 }
 
 /* Returns the place of a state like this one among the next states; num_next: there is none. */
@@ -86,7 +79,7 @@ static ph_status try_cuts(struct search *search)
     if (search->is_stopped || find_like(search) < search->num_next)
         return PH_OK;
     PH_TRY(ph__place(search->placer, search->trial.cuts, &search->trial.placement));
-    while (place > 0 && is_better(&search->trial, &search->next[place - 1]))
+    while (place > 0 && ph__placement_is_better(&search->trial.placement, &search->next[place - 1].placement))
         place--;
     if (place < BEAM) {
         const struct state spare = search->next[BEAM - 1];
@@ -95,7 +88,8 @@ static ph_status try_cuts(struct search *search)
         copy_state(search, &search->trial, &search->next[place]);
         search->num_next = ph__min(search->num_next + 1, (size_t)BEAM);
     }
-    if (search->progress.num_tried++ == 0 || is_better(&search->trial, &search->best))
+    if (search->progress.num_tried++ == 0 ||
+        ph__placement_is_better(&search->trial.placement, &search->best.placement))
         copy_state(search, &search->trial, &search->best);
     search->progress.ms =
         search->best.placement.short_bytes == 0 ? search->best.placement.ms : (double)INFINITY;
@@ -304,29 +298,35 @@ static ph_status run(struct search *search)
         search->progress.level = level;
         for (size_t i = 0; i < search->num_beam; i++)
             PH_TRY(extend(search, &search->beam[i], is_taken));
-        if (search->best.placement.short_bytes == before.short_bytes &&
-            search->best.placement.ms + search->best.placement.moved_ms >= before.ms + before.moved_ms)
+        if (!ph__placement_is_better(&search->best.placement, &before))
             break;
     }
     return PH_OK;
 }
 
+/* Gives the choice of a table as the best state has it; ranks (world_size) are filled. */
+static struct ph__plan_choice choice_of(const struct search *search, size_t table, uint32_t *ranks)
+{
+    const size_t world_size = pricing_of(search)->topology->world_size;
+    const struct ph__table_cut *cut = &search->best.cuts[table];
+    size_t count = 0;
+    for (size_t rank = 0; rank < world_size; rank++)
+        if (search->best.placement.is_there[table * world_size + rank])
+            ranks[count++] = (uint32_t)rank;
+    return (struct ph__plan_choice){count == 1 ? PH_SHARD_TABLE_WISE : cut->kind, ranks, count, NULL};
+}
+
 static ph_status build(struct search *search, struct ph__plan *plan_out)
 {
     const struct ph__pricing *pricing = pricing_of(search);
-    const size_t world_size = pricing->topology->world_size;
-    struct ph__plan_choice *choices =
-        ph__arena_alloc_array(&search->arena, pricing->num_tables, sizeof *choices);
-    if (choices == NULL)
+    const size_t num_tables = pricing->num_tables, world_size = pricing->topology->world_size;
+    struct ph__plan_choice *choices = ph__arena_alloc_array(&search->arena, num_tables, sizeof *choices);
+    uint32_t *ranks = ph__arena_alloc_array(&search->arena, num_tables * world_size, sizeof *ranks);
+    if (choices == NULL || ranks == NULL)
         return PH_ERROR_MEMORY;
-    for (size_t table = 0; table < pricing->num_tables; table++) {
-        const struct ph__table_cut *cut = &search->best.cuts[table];
-        const bool is_copied = cut->kind == PH_SHARD_DATA_PARALLEL;
-        choices[table] =
-            (struct ph__plan_choice){cut->num_parts > 1 || is_copied ? cut->kind : PH_SHARD_TABLE_WISE,
-                search->best.placement.ranks + table * world_size, is_copied ? 0 : cut->num_parts, NULL};
-    }
-    return ph__plan_build(pricing->topology, pricing->tables, pricing->num_tables, choices, plan_out);
+    for (size_t table = 0; table < num_tables; table++)
+        choices[table] = choice_of(search, table, ranks + table * world_size);
+    return ph__plan_build(pricing->topology, pricing->tables, num_tables, choices, plan_out);
 }
 
 static ph_status refuse(const struct search *search)
