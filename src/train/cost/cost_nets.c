@@ -6,13 +6,9 @@
 
 #include "base/memory/memory.h"
 #include "phloem/op.h"
+#include "train/cost/locality.h"
 
 /* ---- features ---- */
-
-static size_t bin_of(double accesses)
-{
-    return (size_t)fmin(PH_ACCESS_BINS - 1, ceil(log2(fmax(1, accesses))));
-}
 
 /* Fills the bins as for ids that are uniform over the rows: a row's accesses are Poisson distributed. Where
  * the mean is large, all rows are taken to have it. */
@@ -23,13 +19,13 @@ static void uniform_bins(double mean, ph_real *bins)
     if (mean <= 0)
         return;
     if (mean > MOST_MEAN) {
-        bins[bin_of(mean)] = 1;
+        bins[ph__access_bin((uint64_t)ceil(mean))] = 1;
         return;
     }
     double share = exp(-mean) / -expm1(-mean);
     for (int accesses = 1; accesses <= MOST_ACCESSES; accesses++) {
         share *= mean / accesses;
-        bins[bin_of(accesses)] += (ph_real)share;
+        bins[ph__access_bin((uint64_t)accesses)] += (ph_real)share;
     }
 }
 
