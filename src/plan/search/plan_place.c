@@ -24,19 +24,6 @@ struct load {
     uint64_t bytes;
 };
 
-struct lane {
-    double most_columns; /* of a rank */
-    bool is_limiting;    /* most_columns has kept a unit from a rank */
-    bool is_dead;        /* a unit found no rank within most_columns */
-    float *sums;         /* (world_size, width) */
-    struct ph__rank_price *prices;
-    uint32_t *by_ms; /* (world_size) ranks, the least busy first */
-    uint64_t *host_bytes;
-    bool *is_there; /* as of struct ph__placement */
-    double moved_ms;
-    uint64_t short_bytes;
-};
-
 /* A rank that a unit may go to. */
 struct option {
     uint32_t rank;
@@ -50,13 +37,24 @@ struct ph__placer {
     struct unit *units; /* (num_units) */
     uint32_t *singles;  /* (num_tables) 0, 1, ...: the tables of units of one */
     size_t num_units;
-    double *table_ms;   /* (num_tables) */
-    struct load *loads; /* (num_units) of the cut that is placed */
-    uint32_t *order;    /* (num_units) dearest first */
-    struct lane lane;
+    double *table_ms;       /* (num_tables) */
+    struct load *loads;     /* (num_units) of the cut that is placed */
+    uint32_t *order;        /* (num_units) dearest first */
     struct option *options; /* (world_size) */
     float *sets;            /* (world_size, width) of the options */
     double *ms;             /* (world_size) */
+
+    /* of the lane that is tried */
+    double most_columns; /* of a rank */
+    bool is_limiting;    /* most_columns has kept a unit from a rank */
+    bool is_dead;        /* a unit found no rank within most_columns */
+    float *sums;         /* (world_size, width) */
+    struct ph__rank_price *prices;
+    uint32_t *by_ms;      /* (world_size) ranks, the least busy first */
+    uint64_t *host_bytes; /* (num_hosts) */
+    bool *is_there;       /* as of struct ph__placement */
+    double moved_ms;
+    uint64_t short_bytes;
 };
 
 static const struct ph__pricing *pricing_of(const struct ph__placer *placer)
@@ -101,15 +99,11 @@ static ph_status add_part(
     const struct ph__pricing *pricing = pricing_of(placer);
     const struct ph__table_facts *facts = &pricing->tables[table];
     const bool is_copied = cut->kind == PH_SHARD_DATA_PARALLEL;
-    float description[PH_COST_MOST_WIDTH];
+    const double share = is_copied ? 1 / (double)pricing->topology->world_size : 1;
     uint64_t rows;
     size_t columns;
     largest_part(facts, cut, &rows, &columns);
-    const struct ph__cost_part part = ph__cost_part(
-        pricing, table, (double)rows, columns, is_copied ? 1 / (double)pricing->topology->world_size : 1);
-    PH_TRY(pricing->model->describe(pricing->model->context, &part, 1, description));
-    for (size_t i = 0; i < pricing->model->width; i++)
-        load->description[i] += description[i];
+    PH_TRY(ph__add_part(pricing, table, (double)rows, columns, share, load->description));
     load->columns += is_copied ? 0 : ph__sent_columns(facts, (double)rows, columns);
     load->bytes += ph__cut_bytes(facts, cut);
     return pricing->model->compute(pricing->model->context, load->description, 1, &load->ms);
@@ -140,13 +134,12 @@ static int dearest_first(const void *a, const void *b, void *context)
 static void add_load(struct ph__placer *placer, const struct load *load, size_t rank)
 {
     const size_t width = pricing_of(placer)->model->width;
-    struct lane *lane = &placer->lane;
-    struct ph__rank_price *price = &lane->prices[rank];
+    struct ph__rank_price *price = &placer->prices[rank];
     for (size_t i = 0; i < width; i++)
-        lane->sums[rank * width + i] += load->description[i];
+        placer->sums[rank * width + i] += load->description[i];
     price->bytes += load->bytes;
     price->columns += load->columns;
-    lane->host_bytes[rank / pricing_of(placer)->topology->ranks_per_host] += load->bytes;
+    placer->host_bytes[rank / pricing_of(placer)->topology->ranks_per_host] += load->bytes;
 }
 
 static double busy_ms(const struct ph__rank_price *price)
@@ -155,33 +148,35 @@ static double busy_ms(const struct ph__rank_price *price)
 }
 
 /* Puts a rank that has become busier behind those that are less busy now. */
-static void sink_rank(struct lane *lane, uint32_t rank, size_t world_size)
+static void sink_rank(struct ph__placer *placer, uint32_t rank)
 {
+    const size_t world_size = pricing_of(placer)->topology->world_size;
     size_t place = 0;
-    while (lane->by_ms[place] != rank)
+    while (placer->by_ms[place] != rank)
         place++;
     for (; place + 1 < world_size &&
-           busy_ms(&lane->prices[lane->by_ms[place + 1]]) < busy_ms(&lane->prices[rank]);
+           busy_ms(&placer->prices[placer->by_ms[place + 1]]) < busy_ms(&placer->prices[rank]);
          place++)
-        lane->by_ms[place] = lane->by_ms[place + 1];
-    lane->by_ms[place] = rank;
+        placer->by_ms[place] = placer->by_ms[place + 1];
+    placer->by_ms[place] = rank;
 }
 
-static void sort_ranks(struct lane *lane, size_t world_size)
+static void sort_ranks(struct ph__placer *placer)
 {
+    const size_t world_size = pricing_of(placer)->topology->world_size;
     for (size_t rank = 0; rank < world_size; rank++)
-        lane->by_ms[rank] = (uint32_t)rank;
+        placer->by_ms[rank] = (uint32_t)rank;
     for (size_t rank = world_size; rank-- > 0;)
-        sink_rank(lane, (uint32_t)rank, world_size);
+        sink_rank(placer, (uint32_t)rank);
 }
 
 /* Counts the bytes that the load would take beyond the limits of the rank and its host. */
 static uint64_t bytes_beyond(const struct ph__placer *placer, const struct load *load, size_t rank)
 {
-    const struct lane *lane = &placer->lane;
     const uint64_t host_limit = placer->placing->limits.host_bytes, limit = rank_limit(placer, rank);
-    const uint64_t own = lane->prices[rank].bytes + load->bytes;
-    const uint64_t host = lane->host_bytes[rank / pricing_of(placer)->topology->ranks_per_host] + load->bytes;
+    const uint64_t own = placer->prices[rank].bytes + load->bytes;
+    const uint64_t host =
+        placer->host_bytes[rank / pricing_of(placer)->topology->ranks_per_host] + load->bytes;
     const uint64_t beyond = own > limit ? ph__min(own - limit, load->bytes) : 0;
     const uint64_t beyond_host =
         host_limit > 0 && host > host_limit ? ph__min(host - host_limit, load->bytes) : 0;
@@ -220,21 +215,20 @@ static double moved_ms(
 static ph_status add_copies(struct ph__placer *placer, const struct ph__table_cut *cuts)
 {
     const struct ph__pricing *pricing = pricing_of(placer);
-    struct lane *lane = &placer->lane;
     for (size_t u = 0; u < placer->num_units; u++) {
         const uint32_t table = placer->units[u].tables[0];
         for (size_t rank = 0;
              cuts[table].kind == PH_SHARD_DATA_PARALLEL && rank < pricing->topology->world_size; rank++) {
-            lane->short_bytes += bytes_beyond(placer, &placer->loads[u], rank);
-            lane->moved_ms += moved_ms(placer, &placer->units[u], cuts, rank);
+            placer->short_bytes += bytes_beyond(placer, &placer->loads[u], rank);
+            placer->moved_ms += moved_ms(placer, &placer->units[u], cuts, rank);
             add_load(placer, &placer->loads[u], rank);
-            lane->prices[rank].replicas_ms += ph__replica_ms(pricing, table);
+            placer->prices[rank].replicas_ms += ph__replica_ms(pricing, table);
         }
     }
     PH_TRY(pricing->model->compute(
-        pricing->model->context, lane->sums, pricing->topology->world_size, placer->ms));
+        pricing->model->context, placer->sums, pricing->topology->world_size, placer->ms));
     for (size_t rank = 0; rank < pricing->topology->world_size; rank++)
-        lane->prices[rank].compute_ms = placer->ms[rank] * ph__slowness(pricing, rank);
+        placer->prices[rank].compute_ms = placer->ms[rank] * ph__slowness(pricing, rank);
     return PH_OK;
 }
 
@@ -243,21 +237,20 @@ static ph_status begin_lane(struct ph__placer *placer, const struct ph__table_cu
 {
     const struct ph__pricing *pricing = pricing_of(placer);
     const size_t world_size = pricing->topology->world_size;
-    struct lane *lane = &placer->lane;
     double columns = 0;
     for (size_t u = 0; u < placer->num_units; u++)
         columns += placer->loads[u].columns * cuts[placer->units[u].tables[0]].num_parts;
-    lane->most_columns = most * columns / (double)world_size;
-    lane->is_limiting = false;
-    lane->is_dead = false;
-    lane->moved_ms = 0;
-    lane->short_bytes = 0;
-    memset(lane->sums, 0, world_size * pricing->model->width * sizeof *lane->sums);
-    memset(lane->prices, 0, world_size * sizeof *lane->prices);
-    memset(lane->host_bytes, 0, world_size * sizeof *lane->host_bytes);
-    memset(lane->is_there, 0, pricing->num_tables * world_size * sizeof *lane->is_there);
+    placer->most_columns = most * columns / (double)world_size;
+    placer->is_limiting = false;
+    placer->is_dead = false;
+    placer->moved_ms = 0;
+    placer->short_bytes = 0;
+    memset(placer->sums, 0, world_size * pricing->model->width * sizeof *placer->sums);
+    memset(placer->prices, 0, world_size * sizeof *placer->prices);
+    memset(placer->host_bytes, 0, world_size * sizeof *placer->host_bytes);
+    memset(placer->is_there, 0, pricing->num_tables * world_size * sizeof *placer->is_there);
     PH_TRY(add_copies(placer, cuts));
-    sort_ranks(lane, world_size);
+    sort_ranks(placer);
     return PH_OK;
 }
 
@@ -271,7 +264,7 @@ static bool is_group_there(
     bool is_of_group = false, is_there = false;
     for (size_t k = 0; group->is_apart && k < group->num_tables; k++) {
         is_of_group |= group->tables[k] == table;
-        is_there |= placer->lane.is_there[group->tables[k] * world_size + rank];
+        is_there |= placer->is_there[group->tables[k] * world_size + rank];
     }
     return is_of_group && is_there;
 }
@@ -303,17 +296,16 @@ static int by_room(const void *a, const void *b)
 static size_t list_options(struct ph__placer *placer, size_t unit, size_t most)
 {
     const struct load *load = &placer->loads[unit];
-    struct lane *lane = &placer->lane;
     struct option *options = placer->options;
     size_t count = 0;
     for (size_t i = 0; i < pricing_of(placer)->topology->world_size; i++) {
-        const uint32_t rank = lane->by_ms[i];
-        const struct ph__rank_price *price = &lane->prices[rank];
+        const uint32_t rank = placer->by_ms[i];
+        const struct ph__rank_price *price = &placer->prices[rank];
         const double ms = busy_ms(price);
         if (count == most && options[most - 1].short_bytes == 0 && ms > options[most - 1].ms)
             break;
-        if (price->columns + load->columns > lane->most_columns) {
-            lane->is_limiting = true;
+        if (price->columns + load->columns > placer->most_columns) {
+            placer->is_limiting = true;
             continue;
         }
         if (is_kept_apart(placer, &placer->units[unit], rank))
@@ -341,12 +333,12 @@ static ph_status price_options(
     for (size_t k = 0; k < count; k++)
         for (size_t n = 0; n < width; n++)
             placer->sets[k * width + n] =
-                placer->lane.sums[placer->options[k].rank * width + n] + placer->loads[unit].description[n];
+                placer->sums[placer->options[k].rank * width + n] + placer->loads[unit].description[n];
     PH_TRY(pricing->model->compute(pricing->model->context, placer->sets, count, placer->ms));
     for (size_t k = 0; k < count; k++) {
         const size_t rank = placer->options[k].rank;
         placer->options[k].ms = placer->ms[k] * ph__slowness(pricing, rank) +
-                                placer->lane.prices[rank].replicas_ms +
+                                placer->prices[rank].replicas_ms +
                                 moved_ms(placer, &placer->units[unit], cuts, rank);
     }
     qsort(placer->options, count, sizeof *placer->options, by_room);
@@ -359,17 +351,17 @@ static void put_unit(struct ph__placer *placer, size_t unit, const struct ph__ta
     const struct unit *own = &placer->units[unit];
     const size_t world_size = pricing_of(placer)->topology->world_size;
     const size_t num_parts = cuts[own->tables[0]].num_parts;
-    struct lane *lane = &placer->lane;
     for (size_t part = 0; part < num_parts; part++) {
         const struct option *option = &placer->options[part];
         const double moved = moved_ms(placer, own, cuts, option->rank);
-        lane->short_bytes += option->short_bytes;
-        lane->moved_ms += moved;
+        placer->short_bytes += option->short_bytes;
+        placer->moved_ms += moved;
         add_load(placer, &placer->loads[unit], option->rank);
-        lane->prices[option->rank].compute_ms = option->ms - moved - lane->prices[option->rank].replicas_ms;
-        sink_rank(lane, option->rank, world_size);
+        placer->prices[option->rank].compute_ms =
+            option->ms - moved - placer->prices[option->rank].replicas_ms;
+        sink_rank(placer, option->rank);
         for (size_t k = 0; k < own->num_tables; k++)
-            lane->is_there[own->tables[k] * world_size + option->rank] = true;
+            placer->is_there[own->tables[k] * world_size + option->rank] = true;
     }
 }
 
@@ -377,8 +369,8 @@ static ph_status place_unit(struct ph__placer *placer, size_t unit, const struct
 {
     const size_t num_parts = cuts[placer->units[unit].tables[0]].num_parts;
     const size_t count = list_options(placer, unit, ph__max(num_parts, (size_t)MOST_PRICED));
-    placer->lane.is_dead = count < num_parts;
-    if (placer->lane.is_dead)
+    placer->is_dead = count < num_parts;
+    if (placer->is_dead)
         return PH_OK;
     PH_TRY(price_options(placer, unit, cuts, count));
     put_unit(placer, unit, cuts);
@@ -397,15 +389,14 @@ bool ph__placement_is_better(const struct ph__placement *placement, const struct
 static ph_status keep_better(struct ph__placer *placer, struct ph__placement *best)
 {
     const struct ph__pricing *pricing = pricing_of(placer);
-    const struct lane *lane = &placer->lane;
     struct ph__placement trial = {
-        .is_there = best->is_there, .moved_ms = lane->moved_ms, .short_bytes = lane->short_bytes};
-    PH_TRY(ph__price_exchanges(pricing, lane->prices, &trial.ms));
+        .is_there = best->is_there, .moved_ms = placer->moved_ms, .short_bytes = placer->short_bytes};
+    PH_TRY(ph__price_exchanges(pricing, placer->prices, &trial.ms));
     if (!ph__placement_is_better(&trial, best))
         return PH_OK;
     *best = trial;
-    memcpy(best->is_there, lane->is_there,
-        pricing->num_tables * pricing->topology->world_size * sizeof *lane->is_there);
+    memcpy(best->is_there, placer->is_there,
+        pricing->num_tables * pricing->topology->world_size * sizeof *placer->is_there);
     return PH_OK;
 }
 
@@ -420,12 +411,12 @@ ph_status ph__place(
     qsort_r(placer->order, placer->num_units, sizeof *placer->order, dearest_first, placer->loads);
     for (size_t lane = 0; lane < NUM_LANES; lane++) {
         PH_TRY(begin_lane(placer, cuts, lane + 1 < NUM_LANES ? 1 + .05 * (double)lane : INFINITY));
-        for (size_t i = 0; i < placer->num_units && !placer->lane.is_dead; i++)
+        for (size_t i = 0; i < placer->num_units && !placer->is_dead; i++)
             if (cuts[placer->units[placer->order[i]].tables[0]].kind != PH_SHARD_DATA_PARALLEL)
                 PH_TRY(place_unit(placer, placer->order[i], cuts));
-        if (!placer->lane.is_dead)
+        if (!placer->is_dead)
             PH_TRY(keep_better(placer, placement_out));
-        if (!placer->lane.is_limiting)
+        if (!placer->is_limiting)
             break; /* wider lanes place everything alike */
     }
     return PH_OK;
@@ -480,7 +471,6 @@ static ph_status create(struct ph__placer *placer)
     const size_t num_tables = pricing->num_tables, width = pricing->model->width;
     const size_t world_size = pricing->topology->world_size;
     struct ph__arena *arena = &placer->arena;
-    struct lane *lane = &placer->lane;
     PH_TRY(make_units(placer));
     placer->table_ms = ph__arena_alloc_array(arena, num_tables, sizeof *placer->table_ms);
     placer->loads = ph__arena_alloc_array(arena, placer->num_units, sizeof *placer->loads);
@@ -488,14 +478,15 @@ static ph_status create(struct ph__placer *placer)
     placer->options = ph__arena_alloc_array(arena, world_size, sizeof *placer->options);
     placer->sets = ph__arena_alloc_array(arena, world_size * width, sizeof *placer->sets);
     placer->ms = ph__arena_alloc_array(arena, world_size, sizeof *placer->ms);
-    lane->sums = ph__arena_alloc_array(arena, world_size * width, sizeof *lane->sums);
-    lane->prices = ph__arena_alloc_array(arena, world_size, sizeof *lane->prices);
-    lane->by_ms = ph__arena_alloc_array(arena, world_size, sizeof *lane->by_ms);
-    lane->host_bytes = ph__arena_alloc_array(arena, world_size, sizeof *lane->host_bytes);
-    lane->is_there = ph__arena_alloc_array(arena, num_tables * world_size, sizeof *lane->is_there);
+    placer->sums = ph__arena_alloc_array(arena, world_size * width, sizeof *placer->sums);
+    placer->prices = ph__arena_alloc_array(arena, world_size, sizeof *placer->prices);
+    placer->by_ms = ph__arena_alloc_array(arena, world_size, sizeof *placer->by_ms);
+    placer->host_bytes = ph__arena_alloc_array(arena, world_size, sizeof *placer->host_bytes);
+    placer->is_there = ph__arena_alloc_array(arena, num_tables * world_size, sizeof *placer->is_there);
     if (placer->table_ms == NULL || placer->loads == NULL || placer->order == NULL ||
-        placer->options == NULL || placer->sets == NULL || placer->ms == NULL || lane->sums == NULL ||
-        lane->prices == NULL || lane->by_ms == NULL || lane->host_bytes == NULL || lane->is_there == NULL)
+        placer->options == NULL || placer->sets == NULL || placer->ms == NULL || placer->sums == NULL ||
+        placer->prices == NULL || placer->by_ms == NULL || placer->host_bytes == NULL ||
+        placer->is_there == NULL)
         return PH_ERROR_MEMORY;
     return weigh_tables(placer);
 }

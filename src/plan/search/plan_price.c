@@ -50,6 +50,18 @@ double ph__sent_columns(const struct ph__table_facts *table, double num_rows, si
     return num_features * (double)num_columns + .5 * (num_ids + num_features);
 }
 
+ph_status ph__add_part(const struct ph__pricing *pricing, size_t table, double num_rows, size_t num_columns,
+    double sample_share, float *set)
+{
+    const struct ph__cost_part part = ph__cost_part(pricing, table, num_rows, num_columns, sample_share);
+    const struct ph__cost_model *model = pricing->model;
+    float description[PH_COST_MOST_WIDTH];
+    PH_TRY(model->describe(model->context, &part, 1, description));
+    for (size_t i = 0; i < model->width; i++)
+        set[i] += description[i];
+    return PH_OK;
+}
+
 double ph__replica_ms(const struct ph__pricing *pricing, size_t table)
 {
     const struct ph__table_facts *facts = &pricing->tables[table];
@@ -107,25 +119,14 @@ struct sets {
     struct ph__rank_price *prices; /* (world_size) */
 };
 
-static ph_status add_part(struct sets *sets, size_t rank, const struct ph__cost_part *part)
-{
-    const struct ph__cost_model *model = sets->pricing->model;
-    float description[PH_COST_MOST_WIDTH];
-    PH_TRY(model->describe(model->context, part, 1, description));
-    for (size_t i = 0; i < model->width; i++)
-        sets->sums[rank * model->width + i] += description[i];
-    return PH_OK;
-}
-
 static ph_status add_replicas(struct sets *sets, size_t table)
 {
     const struct ph__pricing *pricing = sets->pricing;
     const struct ph__table_facts *facts = &pricing->tables[table];
-    const size_t world_size = pricing->topology->world_size;
-    const struct ph__cost_part part =
-        ph__cost_part(pricing, table, (double)facts->num_rows, facts->dim, 1 / (double)world_size);
+    const size_t world_size = pricing->topology->world_size, width = pricing->model->width;
     for (size_t rank = 0; rank < world_size; rank++) {
-        PH_TRY(add_part(sets, rank, &part));
+        PH_TRY(ph__add_part(pricing, table, (double)facts->num_rows, facts->dim, 1 / (double)world_size,
+            sets->sums + rank * width));
         sets->prices[rank].bytes += ph__table_shard_bytes(facts, facts->num_rows, facts->dim);
         sets->prices[rank].replicas_ms += ph__replica_ms(pricing, table);
     }
@@ -151,9 +152,8 @@ static ph_status add_table(struct sets *sets, const struct ph__plan *plan, size_
     for (size_t i = 0; i < planned->num_shards; i++) {
         const struct ph__table_shard *shard = &plan->shards[planned->first_shard + i];
         struct ph__rank_price *price = &sets->prices[shard->rank];
-        const struct ph__cost_part part =
-            ph__cost_part(sets->pricing, table, (double)shard->num_rows, shard->num_columns, 1);
-        PH_TRY(add_part(sets, shard->rank, &part));
+        PH_TRY(ph__add_part(sets->pricing, table, (double)shard->num_rows, shard->num_columns, 1,
+            sets->sums + shard->rank * sets->pricing->model->width));
         price->bytes +=
             ph__table_shard_bytes(&sets->pricing->tables[table], shard->num_rows, shard->num_columns);
         price->columns += shard_columns(sets->pricing, planned, shard);

@@ -32,6 +32,9 @@ double ph__rank_price_ms(const struct ph__rank_price *price);
 /* Describes a rank's part of a table: rows and columns, for the samples of so many of the job's ranks. */
 struct ph__cost_part ph__cost_part(const struct ph__pricing *pricing, size_t table, double num_rows,
     size_t num_columns, double sample_share);
+/* Adds such a part's description to a set's (width). Errors of the model. */
+ph_status ph__add_part(const struct ph__pricing *pricing, size_t table, double num_rows, size_t num_columns,
+    double sample_share, float *set);
 /* Counts the numbers that travel for such a part and a sample, in columns: one that travels in both exchanges
  * is one. Ids and lengths of bags, which are as large, travel once: they are halves. */
 double ph__sent_columns(const struct ph__table_facts *table, double num_rows, size_t num_columns);
