@@ -1,8 +1,8 @@
 /* A cost model (plan/search/cost_model.h) learnt from measurements: three nets over one store.
  *
  *   compute             describes each part of a table, and prices the sum over a set's parts
- *   exchange, each way  prices a rank by what it sends and receives and by what the largest ranks send, so
- * that any number of ranks can be priced
+ *   exchange, each way  prices a rank by what it sends and receives, and by the most that a rank or host
+ *                       sends, so that any number of ranks can be priced
  *
  * All are layers over items (parts, ranks), a sum over the items of a sample, and layers over the sum; a
  * sample of an exchange is one rank. The first layer scales the features. Nets learn by the relative squared

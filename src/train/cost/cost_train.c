@@ -27,12 +27,12 @@ struct learner {
     struct ph__arena arena;
     struct ph__cost_graph graph;
     size_t count, num_train, num_features, width;
-    ph_real *dense;   /* (count, width) items (T,F), then 1 for each item and 0 for padding (T) */
-    ph_real *ms;      /* (count) */
-    ph_real scale_ms; /* that they are divided by */
-    uint32_t *order;  /* (count) */
-    ph_real *batch_dense, *batch_ms, *batch_weights;
-    ph_real *best; /* all weights and biases of the store, one behind the other */
+    ph_real *dense;       /* (count, width) items (T,F), then 1 for each item and 0 for padding (T) */
+    ph_real *ms;          /* (count) */
+    ph_real scale_ms;     /* that they are divided by */
+    uint32_t *order;      /* (count) */
+    ph_real *batch_dense; /* (BATCH, width), then times and weights (BATCH) each */
+    ph_real *best;        /* all weights and biases of the store, one behind the other */
     double best_error;
 };
 
@@ -84,14 +84,12 @@ static ph_status add_samples(struct learner *learner, const void *labels)
     learner->dense = ph__arena_alloc_array(arena, most, learner->width * sizeof *learner->dense);
     learner->ms = ph__arena_alloc_array(arena, most, sizeof *learner->ms);
     learner->order = ph__arena_alloc_array(arena, most, sizeof *learner->order);
-    learner->batch_dense = ph__arena_alloc_array(arena, BATCH, learner->width * sizeof *learner->batch_dense);
-    learner->batch_ms = ph__arena_alloc_array(arena, BATCH, sizeof *learner->batch_ms);
-    learner->batch_weights = ph__arena_alloc_array(arena, BATCH, sizeof *learner->batch_weights);
+    learner->batch_dense =
+        ph__arena_alloc_array(arena, BATCH, (learner->width + 2) * sizeof *learner->batch_dense);
     learner->best = ph__arena_alloc_array(
         arena, (size_t)ph_store_parameter_count(learner->nets->store), sizeof *learner->best);
     if (learner->dense == NULL || learner->ms == NULL || learner->order == NULL ||
-        learner->batch_dense == NULL || learner->batch_ms == NULL || learner->batch_weights == NULL ||
-        learner->best == NULL)
+        learner->batch_dense == NULL || learner->best == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < learner->training->count; i++) {
         PH_TRY(learner->add(learner, labels, i));
@@ -109,7 +107,7 @@ static ph_real *tensor_of(const struct learner *learner, size_t index)
     return ph_store_tensor(learner->nets->store, (size_t)learner->kind * 2 * PH_COST_LAYERS + index).data;
 }
 
-/* Makes the scale layer bring a feature to mean 0 and deviation 1 over the items of all samples. */
+/* Makes the first layer bring a feature to mean 0 and deviation 1 over the items that are learnt from. */
 static void scale_feature(const struct learner *learner, size_t feature, ph_real *weights, ph_real *bias)
 {
     const size_t num_features = learner->num_features, end = learner->num_items * num_features;
@@ -195,20 +193,20 @@ static void build(struct ph_builder *builder, const struct learner *learner)
 /* Binds the samples order[first .. first + count), and runs forward. */
 static ph_status run_forward(struct learner *learner, size_t first, size_t count)
 {
+    const size_t width = learner->width;
+    ph_real *dense = learner->batch_dense, *ms = dense + BATCH * width, *weights = ms + BATCH;
     for (size_t i = 0; i < count; i++) {
-        const size_t index = learner->order[first + i], width = learner->width;
-        const ph_real ms = learner->ms[index];
-        memcpy(learner->batch_dense + i * width, learner->dense + index * width,
-            width * sizeof *learner->batch_dense);
-        learner->batch_ms[i] = ms;
-        learner->batch_weights[i] = 1 / (ms * ms);
+        const size_t index = learner->order[first + i];
+        memcpy(dense + i * width, learner->dense + index * width, width * sizeof *dense);
+        ms[i] = learner->ms[index];
+        weights[i] = 1 / (ms[i] * ms[i]);
     }
     const struct ph_batch batch = {.num_samples = count,
-        .num_dense = learner->width,
+        .num_dense = width,
         .num_tasks = 1,
-        .dense = learner->batch_dense,
-        .labels = learner->batch_ms,
-        .weights = learner->batch_weights};
+        .dense = dense,
+        .labels = ms,
+        .weights = weights};
     PH_TRY(ph_workspace_bind(learner->graph.workspace, &batch, 0, 0));
     return ph_workspace_run(learner->graph.workspace, "forward");
 }
@@ -224,7 +222,7 @@ static ph_status validate(struct learner *learner, double *mape_out)
         PH_TRY(run_forward(learner, first, count));
         PH_TRY(ph_workspace_output(learner->graph.workspace, "y", &y, &shape));
         for (size_t i = 0; i < count; i++)
-            sum += fabs((double)y[i] / (double)learner->batch_ms[i] - 1);
+            sum += fabs((double)y[i] / (double)learner->ms[first + i] - 1);
     }
     *mape_out = sum / (double)(learner->count - learner->num_train);
     return PH_OK;
