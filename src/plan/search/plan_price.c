@@ -6,6 +6,7 @@
 #include "base/sizes.h"
 #include "plan/plan_cost.h"
 #include "plan/plan_traffic.h"
+#include "plan/search/plan_accesses.h"
 
 enum { MS_PER_S = 1000 };
 
@@ -16,18 +17,6 @@ double ph__rank_price_ms(const struct ph__rank_price *price)
 
 /* ---- parts ---- */
 
-/* Returns the rows that ids of a part name at least once: by the mean number of accesses where that is known,
- * else as for uniform ids. */
-static double distinct_rows(const struct ph__table_facts *table, double num_rows, double num_ids)
-{
-    double mean = 0;
-    if (table->accesses == NULL)
-        return ph__expected_rows(num_rows, num_ids);
-    for (size_t bin = 0; bin < PH_ACCESS_BINS; bin++)
-        mean += table->accesses[bin] * (bin == 0 ? 1 : .75 * ldexp(1, (int)bin));
-    return fmin(num_rows, num_ids / mean);
-}
-
 struct ph__cost_part ph__cost_part(
     const struct ph__pricing *pricing, size_t table, double num_rows, size_t num_columns, double sample_share)
 {
@@ -35,7 +24,7 @@ struct ph__cost_part ph__cost_part(
     const double num_samples = (double)pricing->step->batch_size * sample_share;
     const double num_ids = facts->ids_per_sample * num_samples * num_rows / (double)facts->num_rows;
     const struct ph__part_work work = {num_columns, num_ids, (double)facts->num_features * num_samples,
-        distinct_rows(facts, num_rows, num_ids)};
+        ph__distinct_rows(facts, num_rows, num_ids)};
     return (struct ph__cost_part){.columns = (double)num_columns,
         .num_rows = num_rows,
         .ids_per_sample = num_ids / (double)pricing->step->batch_size,
@@ -67,7 +56,7 @@ double ph__replica_ms(const struct ph__pricing *pricing, size_t table)
     const struct ph__table_facts *facts = &pricing->tables[table];
     const double world_size = (double)pricing->topology->world_size;
     const double num_ids = facts->ids_per_sample * (double)pricing->step->batch_size / world_size;
-    const double bytes = distinct_rows(facts, (double)facts->num_rows, num_ids) *
+    const double bytes = ph__distinct_rows(facts, (double)facts->num_rows, num_ids) *
                          (double)(sizeof(uint32_t) + facts->dim * sizeof(float));
     const bool has_hosts = pricing->topology->ranks_per_host < pricing->topology->world_size;
     const double local = (double)pricing->topology->ranks_per_host;
