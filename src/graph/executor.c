@@ -85,6 +85,7 @@ void ph_executor_destroy(struct ph_executor *executor)
     if (executor == NULL)
         return;
     ph__trace_destroy(executor->trace);
+    free(executor->watches);
     free(executor->profile);
     free(executor->states);
     free(executor->parameters);

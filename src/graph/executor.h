@@ -12,6 +12,12 @@ struct ph__node_profile {
     struct ph__cost cost;
 };
 
+/* Time of a node that is watched in every run. */
+struct ph__node_watch {
+    size_t group; /* 0: not watched */
+    uint64_t time_ns;
+};
+
 struct ph_executor {
     const struct ph_program *program;
     const struct ph_backend *backend;
@@ -19,6 +25,7 @@ struct ph_executor {
     struct ph__state_array **states;  /* by state declaration */
     bool is_profiling;
     struct ph__node_profile *profile; /* by node */
+    struct ph__node_watch *watches;   /* by node; NULL: none is watched */
     struct ph__trace *trace;          /* NULL: none */
     ph_status (*poll)(void *context); /* called between two nodes; NULL: no poll */
     void *poll_context;
@@ -66,8 +73,13 @@ static inline ph_status ph__call_run(struct ph__call *call)
     return simulator != NULL ? simulator->run(simulator, call) : call->node->op->run(call);
 }
 
-/* Runs a node's call and adds it to the profile (and trace) of the executor. */
-ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call);
+/* Watches, from now on, the nodes to which the function gives a group above 0. PH_ERROR_MEMORY. */
+ph_status ph__executor_watch(
+    struct ph_executor *executor, size_t (*group_of)(const struct ph__graph *, const struct ph__node *));
+/* Returns the time of the group's nodes so far; 0: there are none. */
+uint64_t ph__executor_watched_ns(const struct ph_executor *executor, size_t group);
+/* Runs a node's call, profiled and watched where the executor does that. */
+ph_status ph__executor_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call);
 /* Writes the table of ph_executor_write_profile. */
 ph_status ph__profile_write(const struct ph_executor *executor, struct ph__writer *writer);
 void ph__profile_clear(struct ph_executor *executor);

@@ -1,4 +1,5 @@
-/* The profile of an executor: each operator's time, and its work by its cost rule. */
+/* The profile of an executor: each operator's time, and its work by its cost rule; and the time of operators
+ * that are watched. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ static void refresh_shapes(const struct ph__call *call)
         ph__type_shape(call->outputs[k].type, call->extents, &call->outputs[k].shape);
 }
 
-ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call)
+static ph_status profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call)
 {
     uint64_t start = ph__clock_ns();
     PH_TRY(ph__call_run(call));
@@ -33,6 +34,47 @@ ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thr
     ph__trace_add(executor->trace, call->node->name, call->node->op->name, (uint32_t)thread, start, duration);
     return PH_OK;
 }
+
+/* ---- watches ---- */
+
+ph_status ph__executor_watch(
+    struct ph_executor *executor, size_t (*group_of)(const struct ph__graph *, const struct ph__node *))
+{
+    const struct ph__graph *graph = &executor->program->graph;
+    if (executor->watches == NULL)
+        executor->watches = calloc(graph->num_nodes + 1, sizeof *executor->watches);
+    if (executor->watches == NULL)
+        return ph__out_of_memory("cannot watch operators");
+    for (size_t node = 0; node < graph->num_nodes; node++)
+        executor->watches[node].group = group_of(graph, &graph->nodes[node]);
+    return PH_OK;
+}
+
+uint64_t ph__executor_watched_ns(const struct ph_executor *executor, size_t group)
+{
+    uint64_t time_ns = 0;
+    for (size_t node = 0; executor->watches != NULL && node < executor->program->graph.num_nodes; node++)
+        time_ns += executor->watches[node].group == group ? executor->watches[node].time_ns : 0;
+    return time_ns;
+}
+
+static ph_status run_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call)
+{
+    return executor->is_profiling ? profile_call(executor, node, thread, call) : ph__call_run(call);
+}
+
+ph_status ph__executor_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call)
+{
+    struct ph__node_watch *watch = executor->watches != NULL ? &executor->watches[node] : NULL;
+    if (watch == NULL || watch->group == 0)
+        return run_call(executor, node, thread, call);
+    const uint64_t began = ph__clock_ns();
+    PH_TRY(run_call(executor, node, thread, call));
+    watch->time_ns += ph__clock_ns() - began;
+    return PH_OK;
+}
+
+/* ---- the profile ---- */
 
 void ph__profile_clear(struct ph_executor *executor)
 {

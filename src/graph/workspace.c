@@ -402,7 +402,7 @@ ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t index,
     call.backend = backend;
     if (is_current(workspace, index, &call))
         return PH_OK;
-    return executor->is_profiling ? ph__profile_call(executor, index, thread, &call) : ph__call_run(&call);
+    return ph__executor_call(executor, index, thread, &call);
 }
 
 /* Runs the wave or the node at `index`, then polls. */
