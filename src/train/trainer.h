@@ -16,6 +16,7 @@
 #include "train/loop/micro_batch.h"
 #include "train/measure/evaluate.h"
 #include "train/measure/progressive.h"
+#include "train/ranks/rank_costs.h"
 #include "train/ranks/rank_figures.h"
 #include "train/ranks/rank_trace.h"
 #include "train/ranks/ranks.h"
@@ -101,6 +102,7 @@ struct ph__trainer {
     double reader_wait_seconds; /* waiting for batches */
     struct ph__run_statistics statistics;
     struct ph__rank_figures figures;
+    struct ph__rank_costs costs;
     struct ph__rank_clock clock; /* before the first step, if a trace is wanted */
 };
 

@@ -28,6 +28,17 @@ train 4 measured --set parallel.plan=plan.yaml --set parallel.ranks_per_host=2 -
 [ "$status" -eq 0 ] || complain "a training by the measured plan ended with $status; wanted 0"
 cmp -s plan.yaml measured/plan.yaml || complain 'the training has another plan'
 
+# A training leaves what its ranks' tables cost, for planners.
+printf 'version: 1\nworld_size: 2\ndefault: {kind: table_wise}\n' >two.yaml
+train 2 costly --set parallel.plan=two.yaml --set train.max_steps=20
+[ "$status" -eq 0 ] || complain "a training of two ranks ended with $status; wanted 0"
+[ "$(value costly/costs.json world_size)" = 2 ] || complain 'costs.json has another number of ranks'
+[ "$(value costly/costs.json steps)" = 19 ] || complain 'costs.json has other steps than all but the first'
+[ "$(value costly/costs.json rank | tr '\n' ' ')" = '0 1 ' ] || complain 'costs.json does not list both ranks'
+for time in compute_ms backward_ms forward_ms; do
+    [ "$(value costly/costs.json $time | awk '$1 > 0' | wc -l)" -eq 2 ] || complain "wanted $time of both ranks"
+done
+
 # On one host there is no network to measure, and ranks that measure may plan for others.
 plan --measure --world 8 --out other.yaml
 [ "$status" -eq 0 ] || complain "measuring on one host ended with $status; wanted 0"

@@ -2,7 +2,7 @@
 
 #include "base/file/file.h"
 
-static const char *plan_path(struct ph__arena *arena, const char *folder)
+const char *ph__kept_plan_path(struct ph__arena *arena, const char *folder)
 {
     return ph__path_join(arena, folder, "plan.yaml");
 }
@@ -12,7 +12,7 @@ ph_status ph__kept_plan_read(const char *folder, const struct ph__topology *topo
     bool *is_there_out)
 {
     struct ph__arena arena = {0};
-    const char *path = plan_path(&arena, folder);
+    const char *path = ph__kept_plan_path(&arena, folder);
     *is_there_out = false;
     *plan_out = (struct ph__plan){0};
     ph_status status = path != NULL ? PH_OK : PH_ERROR_MEMORY;
@@ -27,7 +27,7 @@ ph_status ph__kept_plan_read(const char *folder, const struct ph__topology *topo
 ph_status ph__kept_plan_write(const char *folder, const struct ph__plan *plan)
 {
     struct ph__arena arena = {0};
-    const char *path = plan_path(&arena, folder);
+    const char *path = ph__kept_plan_path(&arena, folder);
     const ph_status status = path != NULL ? ph__plan_save(plan, path) : PH_ERROR_MEMORY;
     ph__arena_fini(&arena);
     return status;

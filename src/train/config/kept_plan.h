@@ -6,6 +6,9 @@
 
 #include "train/config/table_facts.h"
 
+/* Gives the path of the folder's plan.yaml; NULL: out of memory. */
+const char *ph__kept_plan_path(struct ph__arena *arena, const char *folder);
+
 /* Reads the plan as ph__table_list_read_plan does. Without a file *is_there_out is false and *plan_out empty.
  * PH_ERROR_CONFIG: the plan is for other ranks or tables, or damaged; PH_ERROR_MEMORY. */
 ph_status ph__kept_plan_read(const char *folder, const struct ph__topology *topology,

@@ -80,10 +80,9 @@ ph_status ph__cost_save(
     return status;
 }
 
-static ph_status read_facts(const char *path, bool may_be_foreign, struct ph__cost_facts *facts)
+static ph_status read_json(const char *path, struct ph__cost_facts *facts)
 {
     struct ph__json *json = NULL;
-    struct ph__cost_facts here = {0};
     PH_TRY(ph__json_read(path, PH_ERROR_CHECKPOINT, MOST_JSON_BYTES, &json));
     const int64_t version = ph__json_as_integer(ph__json_get(json, "version"), 0);
     const char *wrong = ph__json_get_fields(json, fields, NUM_FIELDS, facts);
@@ -91,11 +90,16 @@ static ph_status read_facts(const char *path, bool may_be_foreign, struct ph__co
     if (version != VERSION)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: version %lld, this program reads %d", path,
             (long long)version, VERSION);
-    if (wrong != NULL)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or of another type", path, wrong);
+    return wrong == NULL
+               ? PH_OK
+               : ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or of another type", path, wrong);
+}
+
+ph_status ph__cost_check_machine(const char *path, const struct ph__cost_facts *facts)
+{
+    struct ph__cost_facts here = {0};
     PH_TRY(ph__cost_facts_here(&here));
-    if (may_be_foreign ||
-        (strcmp(facts->processor, here.processor) == 0 && strcmp(facts->isa, here.isa) == 0))
+    if (strcmp(facts->processor, here.processor) == 0 && strcmp(facts->isa, here.isa) == 0)
         return PH_OK;
     return ph_fail(PH_ERROR_CONFIG,
         "%s: costs were learnt on '%s' (%s), this is '%s' (%s): learn them here, or give %s", path,
@@ -110,7 +114,9 @@ ph_status ph__cost_load(const char *folder, bool may_be_foreign, struct ph__cost
     struct paths paths;
     ph_status status = paths_init(&paths, folder);
     if (status == PH_OK)
-        status = read_facts(paths.json, may_be_foreign, &facts);
+        status = read_json(paths.json, &facts);
+    if (status == PH_OK && !may_be_foreign)
+        status = ph__cost_check_machine(paths.json, &facts);
     if (status == PH_OK)
         status = ph__cost_nets_create(0, (size_t)facts.batch_size, &nets);
     if (status == PH_OK)

@@ -22,6 +22,10 @@ struct ph__cost_facts {
  * PHLOEM_ISA. */
 ph_status ph__cost_facts_here(struct ph__cost_facts *facts);
 
+/* PH_ERROR_CONFIG: these costs, of the file at `path`, were learnt on another kind of processor or with
+ * another ISA than this machine's. */
+ph_status ph__cost_check_machine(const char *path, const struct ph__cost_facts *facts);
+
 /* Saves the nets, and facts with their batch size, in the folder, which is created. PH_ERROR_DISK,
  * PH_ERROR_MEMORY. */
 ph_status ph__cost_save(

@@ -12,6 +12,7 @@
 #include "comm/collective/comm.h"
 #include "phloem/version.h"
 #include "store/checkpoint_names.h"
+#include "train/config/kept_costs.h"
 #include "train/config/kept_plan.h"
 #include "train/folder/checkpoints.h"
 #include "train/folder/resume_file.h"
@@ -225,6 +226,7 @@ static ph_status digest_encoder(struct ph__trainer *trainer)
 static ph_status keep_plan(const struct ph__trainer *trainer)
 {
     const struct ph__ranks *ranks = &trainer->ranks;
+    ph__kept_costs_remove(trainer->job->options.folder);
     return ranks->comm != NULL ? ph__kept_plan_write(trainer->job->options.folder, ranks->plan) : PH_OK;
 }
 

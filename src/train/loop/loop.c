@@ -78,6 +78,7 @@ static ph_status follow_step(struct ph__trainer *trainer, bool *is_stop)
 static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch)
 {
     ph__rank_figures_end_step(&trainer->figures, batch->num_samples);
+    ph__rank_costs_step(&trainer->costs);
     ph__rank_trace_step(trainer->executor->trace, &trainer->figures, trainer->summary.steps);
 }
 
@@ -295,6 +296,7 @@ static ph_status write_all(struct ph__trainer *trainer)
     struct ph__json *ranks;
     if (is_first && trainer->statistics.is_on)
         PH_TRY(ph__run_report_write(trainer, NULL));
+    PH_TRY(ph__rank_costs_write(&trainer->costs, &trainer->ranks, trainer->job, trainer->learning.program));
     PH_TRY(gather_figures(trainer, &ranks));
     if (is_first)
         PH_TRY(write_end(trainer, ranks));

@@ -233,6 +233,8 @@ static ph_status prepare_measurements(struct ph__trainer *trainer)
     const size_t num_events = trainer->job->options.trace_path != NULL ? TRACE_EVENTS : 0;
     PH_TRY(ph_executor_profile(trainer->executor, true, num_events));
     PH_TRY(ph__rank_figures_init(&trainer->figures, &trainer->ranks, num_events));
+    if (!ph__trainer_is_simulated(trainer))
+        PH_TRY(ph__rank_costs_init(&trainer->costs, trainer->executor));
     return num_events > 0 && trainer->ranks.comm != NULL
                ? ph__rank_clock_read(trainer->ranks.comm, &trainer->clock)
                : PH_OK;
@@ -333,6 +335,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph__micro_batch_fini(&trainer->micro_batch);
     ph_executor_destroy(trainer->executor);
     ph_program_destroy(trainer->learning.program);
+    ph__rank_costs_fini(&trainer->costs);
     ph__rank_figures_fini(&trainer->figures);
     ph__ranks_fini(&trainer->ranks);
     if (trainer->backend != trainer->job->backend)
