@@ -111,8 +111,8 @@ static ph_value add_dim(const struct ph__cost_measure *measure, const struct set
     size_t end, struct ph_builder *builder, ph_value *table_out)
 {
     const size_t dim = set->tables[first].dim, count = end - first;
-    struct ph_table_slice slices[PH_COST_MOST_TABLES];
-    size_t features[PH_COST_MOST_TABLES];
+    struct ph_table_slice slices[PH_COST_MOST_MEASURED];
+    size_t features[PH_COST_MOST_MEASURED];
     char names[2][32];
     snprintf(names[0], sizeof names[0], "arena.%zu", dim);
     snprintf(names[1], sizeof names[1], "weight.%zu", dim);
@@ -283,7 +283,7 @@ static int compare_dims(const void *a, const void *b)
 ph_status ph__cost_measure_set(struct ph__cost_measure *measure, const struct ph__cost_table *tables,
     size_t count, uint64_t seed, double *ms_out, double *disturbance_out)
 {
-    struct ph__cost_table sorted[PH_COST_MOST_TABLES];
+    struct ph__cost_table sorted[PH_COST_MOST_MEASURED];
     struct set set = {.tables = sorted, .count = count};
     memcpy(sorted, tables, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_dims);

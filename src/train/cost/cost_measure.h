@@ -15,7 +15,10 @@
 #include "plan/search/cost_label.h"
 #include "train/cost/cost_tables.h"
 
-enum { PH_COST_MOST_TABLES = 15 }; /* of a set */
+enum {
+    PH_COST_MOST_TABLES = 15,   /* of a set that is drawn */
+    PH_COST_MOST_MEASURED = 64, /* of a set that is given */
+};
 
 struct ph__cost_measure_options {
     size_t batch_size; /* that the tables were generated for */
@@ -33,8 +36,8 @@ ph_status ph__cost_measure_open(
     const struct ph__cost_measure_options *options, struct ph__cost_measure **measure_out);
 void ph__cost_measure_close(struct ph__cost_measure *measure);
 
-/* Measures 1 to PH_COST_MOST_TABLES tables, whose dims are of ph__cost_dims, with ids of this seed. Gives the
- * median milliseconds, and the relative difference of the probes before and after. */
+/* Measures 1 to PH_COST_MOST_MEASURED tables, whose dims are of ph__cost_dims, with ids of this seed. Gives
+ * the median milliseconds, and the relative difference of the probes before and after. */
 ph_status ph__cost_measure_set(struct ph__cost_measure *measure, const struct ph__cost_table *tables,
     size_t count, uint64_t seed, double *ms_out, double *disturbance_out);
 

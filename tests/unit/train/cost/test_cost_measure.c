@@ -51,6 +51,23 @@ static void a_set_updates_the_rows_that_it_names(void **state)
     ph__cost_measure_close(measure);
 }
 
+static void a_given_set_may_be_larger_than_a_drawn_one(void **state)
+{
+    (void)state;
+    struct ph__cost_table tables[PH_COST_MOST_MEASURED];
+    struct ph__cost_measure *measure;
+    double ms, disturbance;
+    make_tables(tables, COUNT(tables));
+    for (size_t i = 0; i < COUNT(tables); i++)
+        tables[i].dim = 16;
+    assert_ok(ph__cost_measure_open(&options, &measure));
+    assert_ok(ph__cost_measure_set(measure, tables, 2, 1, &ms, &disturbance));
+    const size_t few_rows = changed_rows(measure, "arena.16");
+    assert_ok(ph__cost_measure_set(measure, tables, COUNT(tables), 1, &ms, &disturbance));
+    assert_true(ms > 0 && changed_rows(measure, "arena.16") > few_rows);
+    ph__cost_measure_close(measure);
+}
+
 static void labels_describe_their_sets(void **state)
 {
     (void)state;
@@ -93,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_set_updates_the_rows_that_it_names),
+        cmocka_unit_test(a_given_set_may_be_larger_than_a_drawn_one),
         cmocka_unit_test(labels_describe_their_sets),
         cmocka_unit_test(unsuitable_options_are_refused),
     };
