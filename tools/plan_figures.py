@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""Prints what the search for plans is worth: against baselines, the optimum, the clock, and controls that must fail.
+
+    tools/plan_figures.py [--part net|tasks|exact|speed|controls|all] [--cost FOLDER] [--locality FILE] [--count 100]
+                          [--measured 20] [--sets 3000] [--epochs 2000] [--build build/release] [--out build/bench/plan]
+
+net         measures sets of tables on one thread, learns the compute net (into the folder of costs, and one from shuffled
+            times beside it), and tries it on tables that it never saw: Kendall's tau >= .95, mean error <= 5 % and
+            <= 1.5 times what a second measurement differs
+tasks       10 to 59 tables on 4 ranks that they fill by a quarter to fifteen sixteenths, at most 16, 64 and 128 wide: the
+            search against baselines that never overfill a rank, by the learnt costs, and the first tasks also by measured
+            compute and the analytic price of exchanges. Bars at 128, measured: the interval of 95 % above 0, the mean
+            >= 10 % below the nearest of four heuristics and >= 5 % below our own greedy planner; a plan wherever any
+            method finds one; less than 1 s a task
+exact       the search against all plans of a few tables: at most 5 % above the optimum; the enumeration of whole tables
+            against the solver cbc (Debian: coinor-cbc) under the analytic model
+speed       856 tables on 128 ranks, analytic: less than 10 s, the busiest rank <= 1.10 times the mean, and no dearer than our own
+            greedy planner's plan
+controls    costs learnt from shuffled times plan no better than chance; equal tables give equal plans; the same input
+            gives the same plan to the bit
+
+Without --cost, and a folder there, plans are made and priced by the analytic model. Ends with 1 where a bar is missed, else
+77 where a part cannot run.
+
+Build first: cmake --preset release -DPH_BENCH=ON && cmake --build build/release --target bench_plan
+"""
+import argparse
+import collections
+import math
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HEURISTICS = ("dim", "bytes", "dim*pooling", "dim*pooling*log10(rows)")
+SEARCH, GREEDY, RANDOM, BEST = "search", "greedy", "random", "best heuristic of each task"
+WIDTHS = (16, 64, 128)
+LEAST_HEURISTIC, LEAST_GREEDY = 10, 5  # % at the last of the widths
+MOST_SECONDS, MOST_SECONDS_LARGE, MOST_OF_MEAN, MOST_OF_OPTIMUM = 1, 10, 1.10, 1.05
+LEAST_TAU, MOST_ERROR, MOST_OF_REPEAT = 0.95, 0.05, 1.5
+
+Task = collections.namedtuple("Task", "index tables method seconds model measured rounded")
+
+
+class Figures:
+    def __init__(self, options):
+        self.options, self.status = options, 0
+        self.program = pathlib.Path(options.build).resolve() / "bench" / "plan" / "bench_plan"
+        self.out = pathlib.Path(options.out).resolve()
+        self.cost = pathlib.Path(options.cost).resolve() if options.cost else self.out / "cost"
+        self.out.mkdir(parents=True, exist_ok=True)
+        if not self.program.exists():
+            print(f"cannot run: no {self.program}; configure with -DPH_BENCH=ON and build bench_plan")
+            sys.exit(77)
+
+    def shuffled(self):
+        return self.cost.with_name(self.cost.name + ".shuffled")
+
+    def run(self, part, *words):
+        """Returns the lines of a part of the program, as words."""
+        command = [self.program, "--part", part, *words]
+        if self.options.locality:
+            command += ["--locality", self.options.locality]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(done.stdout + done.stderr)
+        return [line.split() for line in done.stdout.splitlines()]
+
+    def costs(self):
+        return ["--cost", self.cost] if self.cost.exists() else []
+
+    def require(self, is_met, what):
+        print(f"{'PASS' if is_met else 'short of the bar'}: {what}")
+        if not is_met:
+            self.status = 1
+
+    def cannot(self, why):
+        print(f"cannot run: {why}")
+        self.status = self.status or 77
+
+
+# ---- statistics -------------------------------------------------------------------------------------------------------
+
+
+def mean_and_half_width(values):
+    """Returns the mean and half its interval of 95 %, by Student's t (Abramowitz and Stegun 1964, 26.7.5)."""
+    if len(values) < 2:
+        return (values[0] if values else math.nan), math.nan
+    z, free = statistics.NormalDist().inv_cdf(0.975), len(values) - 1
+    t = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+    t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
+    return statistics.mean(values), t * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def kendall_tau(pairs):
+    order = 0
+    for i, (x, y) in enumerate(pairs):
+        for other_x, other_y in pairs[:i]:
+            order += (x > other_x) - (x < other_x) if y > other_y else (x < other_x) - (x > other_x) if y < other_y else 0
+    return order / (len(pairs) * (len(pairs) - 1) / 2)
+
+
+# ---- parts ------------------------------------------------------------------------------------------------------------
+
+
+def net(figures):
+    shutil.rmtree(figures.cost, ignore_errors=True)
+    shutil.rmtree(figures.shuffled(), ignore_errors=True)
+    words = ["--sets", figures.options.sets, "--epochs", figures.options.epochs, "--cost", figures.cost]
+    lines = figures.run("net", *words)
+    pairs = [(float(line[1]), float(line[2])) for line in lines if line[0] == "label"]
+    of_train, of_test = (float(word) for word in next(line for line in lines if line[0] == "repeat")[1:])
+    learnt = [line for line in lines if line[0] == "learnt"]
+    error = statistics.mean(abs(predicted / measured - 1) for measured, predicted in pairs)
+    tau, repeat = kendall_tau(pairs), max(of_train, of_test)
+    print(f"{figures.options.sets} sets, learnt in {learnt[0][1]} s; {len(pairs)} of tables held out:\n")
+    print("| Kendall's tau | mean error | a second measurement differs (learnt from, held out) | shuffled times, validation |")
+    print("|---|---|---|---|")
+    print(f"| {tau:.3f} | {error:.1%} | {of_train:.1%}, {of_test:.1%} | {float(learnt[1][2]):.1%} |\n")
+    figures.require(tau >= LEAST_TAU, f"Kendall's tau {tau:.3f}; the bar is {LEAST_TAU}")
+    figures.require(error <= MOST_ERROR, f"mean error {error:.1%}; the bar is {MOST_ERROR:.0%}")
+    ratio = error / repeat if repeat > 0 else math.inf
+    figures.require(ratio <= MOST_OF_REPEAT, f"{ratio:.2f} times the repeat error; the bar is {MOST_OF_REPEAT}")
+
+
+def read_tasks(lines):
+    """Returns tasks by index, each by method."""
+    tasks = collections.defaultdict(dict)
+    for _, index, tables, method, *numbers, rounded in lines:
+        tasks[int(index)][method] = Task(int(index), int(tables), method, *map(float, numbers), int(rounded))
+    return tasks
+
+
+def price_of(task, method, field):
+    """Returns a task's price by a method, or by the best heuristic; NaN: it has no plan."""
+    methods = HEURISTICS if method == BEST else (method,)
+    prices = [getattr(task[name], field) for name in methods]
+    return min((price for price in prices if not math.isnan(price)), default=math.nan)
+
+
+def gains(tasks, field, method):
+    """Returns by how many % the search's plan is cheaper, task by task, where both have one."""
+    both = [(price_of(task, method, field), price_of(task, SEARCH, field)) for task in tasks.values()]
+    return [100 * (1 - ours / theirs) for theirs, ours in both if not math.isnan(ours + theirs)]
+
+
+def with_interval(values):
+    mean, half = mean_and_half_width(values)
+    return f"{mean:+.1f} ± {half:.1f} ({len(values)})" if values else "-"
+
+
+def print_tasks(tasks):
+    print("| method | plans found | s a task, most | search cheaper by, %: priced | measured |\n|---|---|---|---|---|")
+    for method in [*next(iter(tasks.values())), BEST]:
+        cells = [with_interval(gains(tasks, field, method)) for field in ("model", "measured")]
+        found = sum(not math.isnan(price_of(task, method, "model")) for task in tasks.values())
+        seconds = max((task[method].seconds for task in tasks.values() if method in task), default=0)
+        print(f"| {method} | {found} | {seconds:.4f} | {cells[0]} | {cells[1]} |")
+    print()
+
+
+def require_gain(figures, values, least, what):
+    mean, half = mean_and_half_width(values)
+    said = f"{mean:.1f} % ± {half:.1f} below {what} in {len(values)} tasks; the bar is {least} %"
+    figures.require(mean >= least and mean - half > 0, said)
+
+
+def tasks_of(figures, width):
+    words = ["--count", figures.options.count, "--most-dim", width, *figures.costs()]
+    if figures.options.measured > 0:
+        words += ["--measured", figures.options.measured]
+    tasks = read_tasks(figures.run("tasks", *words))
+    model = f"learnt, {figures.cost.name}" if figures.costs() else "analytic"
+    rounded = sum(task.rounded for methods in tasks.values() for task in methods.values())
+    print(f"\n{len(tasks)} tasks, at most {width} wide; costs: {model}; {rounded} parts measured at the nearest width:\n")
+    print_tasks(tasks)
+    missed = sum(math.isnan(task[SEARCH].model) and any(t.model > 0 for t in task.values()) for task in tasks.values())
+    figures.require(missed == 0, f"the search has a plan wherever any method has one; it lacks {missed}")
+    most = max(task[SEARCH].seconds for task in tasks.values())
+    figures.require(most < MOST_SECONDS, f"{most:.3f} s for the longest search; the bar is {MOST_SECONDS} s")
+    return tasks
+
+
+def tasks_all(figures):
+    for width in WIDTHS:
+        tasks = tasks_of(figures, width)
+    field = "measured" if figures.options.measured > 1 else "model"
+    if field == "model":
+        print("fewer than 2 tasks were measured: the bars are held against priced milliseconds")
+    of_heuristics = [gains(tasks, field, method) for method in HEURISTICS]
+    nearest = min((values for values in of_heuristics if values), key=statistics.mean, default=[])
+    require_gain(figures, nearest, LEAST_HEURISTIC, "the nearest heuristic")
+    require_gain(figures, gains(tasks, field, GREEDY), LEAST_GREEDY, "our greedy planner")
+
+
+def exact(figures):
+    lp = figures.out / "lp"
+    shutil.rmtree(lp, ignore_errors=True)
+    lp.mkdir()
+    count = min(figures.options.count, 20)
+    for name, costs in (("analytic", []), ("learnt", figures.costs())):
+        if name == "learnt" and not costs:
+            continue
+        lines = figures.run("exact", "--count", count, *costs, *(["--lp", lp] if name == "analytic" else []))
+        for kind in ("whole", "cut"):
+            ratios = [float(line[4]) / float(line[3]) for line in lines if line[2] == kind and math.isfinite(float(line[3]))]
+            said = f"{name}, {kind} tables: the search at worst {max(ratios):.3f}, on average {statistics.mean(ratios):.3f}"
+            figures.require(max(ratios) <= MOST_OF_OPTIMUM, f"{said} times the optimum ({len(ratios)} tasks)")
+        if name == "analytic":
+            require_solver(figures, lp, {int(line[1]): float(line[3]) for line in lines if line[2] == "whole"})
+
+
+def require_solver(figures, lp, optima):
+    if not shutil.which("cbc"):
+        figures.cannot("no cbc to check the enumeration with; Debian has it as coinor-cbc")
+        return
+    largest = 0
+    for index, optimum in optima.items():
+        done = subprocess.run(["cbc", lp / f"task_{index}.lp", "ratio", "0", "solve"], capture_output=True, text=True, check=True)
+        values = [float(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("Objective value:")]
+        value = values[0] if values else math.inf  # nothing fits
+        largest = max(largest, 0 if value == optimum else abs(value / optimum - 1) if math.isfinite(value) else math.inf)
+    figures.require(largest <= 1e-5, f"cbc and the enumeration agree to {largest:.1g} in {len(optima)} tasks of whole tables")
+
+
+def speed(figures):
+    rows = {line[1]: [float(word) for word in line[2:]] for line in figures.run("speed")}
+    print("| 856 tables, 128 ranks, analytic | s | busiest rank, ms | mean, ms | busiest / mean |\n|---|---|---|---|---|")
+    for method, (seconds, largest, mean) in rows.items():
+        print(f"| {method} | {seconds:.2f} | {largest:.2f} | {mean:.2f} | {largest / mean:.3f} |")
+    seconds, largest, mean = rows[SEARCH]
+    figures.require(seconds < MOST_SECONDS_LARGE, f"{seconds:.2f} s; the bar is {MOST_SECONDS_LARGE} s")
+    of_mean, of_greedy = largest / mean, largest / rows[GREEDY][1]
+    figures.require(of_mean <= MOST_OF_MEAN, f"the busiest rank has {of_mean:.3f} times the mean; the bar is {MOST_OF_MEAN}")
+    figures.require(of_greedy <= 1.001, f"the busiest rank has {of_greedy:.3f} times our greedy planner's; the bar is 1")
+
+
+def require_chance(figures):
+    if not figures.costs() or not figures.shuffled().exists():
+        figures.cannot("no costs learnt from shuffled times; run --part net first")
+        return
+    words = ["--count", figures.options.count, *figures.costs(), "--plan-by", figures.shuffled()]
+    tasks = read_tasks(figures.run("tasks", *words))
+    mean, half = mean_and_half_width(gains(tasks, "model", RANDOM))
+    by_dim = with_interval(gains(tasks, "model", "dim"))
+    figures.require(mean - half <= 0, f"shuffled times: plans {mean:.1f} % ± {half:.1f} below random ones, by costs of true times")
+    print(f"(the search evens out columns whatever tables cost, as greedy by dim does: {by_dim} % below that)")
+
+
+def controls(figures):
+    require_chance(figures)
+    equal = collections.defaultdict(dict)
+    for _, tables, method, ms in figures.run("equal", "--count", 8, *figures.costs()):
+        equal[int(tables)][method] = float(ms)
+    spreads = [max(row[m] for m in HEURISTICS) / min(row[m] for m in HEURISTICS) for row in equal.values()]
+    figures.require(max(spreads) <= 1.01, f"equal tables: greedy plans differ by {max(spreads) - 1:.2%} at most")
+    plans = [figures.out / name for name in ("plans_first", "plans_second")]
+    for folder in plans:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        figures.run("tasks", "--count", figures.options.count, "--plans", folder, *figures.costs())
+    names = sorted(path.name for path in plans[0].iterdir())
+    same = sum((plans[0] / name).read_bytes() == (plans[1] / name).read_bytes() for name in names)
+    figures.require(0 < same == len(names), f"the same input gave the same plan file in {same} of {len(names)} tasks")
+
+
+PARTS = {"net": net, "tasks": tasks_all, "exact": exact, "speed": speed, "controls": controls}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--measured", type=int, default=20)
+    parser.add_argument("--sets", type=int, default=3000)
+    parser.add_argument("--epochs", type=int, default=2000)
+    parser.add_argument("--cost")
+    parser.add_argument("--locality")
+    parser.add_argument("--build", default=ROOT / "build" / "release")
+    parser.add_argument("--out", default=ROOT / "build" / "bench" / "plan")
+    figures = Figures(parser.parse_args())
+    for name, part in PARTS.items():
+        if parser.parse_args().part in (name, "all"):
+            print(f"\n## {name}\n")
+            part(figures)
+    sys.exit(figures.status)
+
+
+if __name__ == "__main__":
+    main()
