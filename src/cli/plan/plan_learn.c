@@ -14,9 +14,9 @@
 
 enum {
     NUM_TABLES = 500,
-    NUM_RUNS = 5,          /* of a set, whose median is its time */
+    NUM_RUNS = 15, /* of a set */
     MOST_EXCHANGES = 2000, /* each way; at most as many as sets of tables */
-    NUM_EPOCHS = 200,
+    NUM_EPOCHS = 1000,
     LEAST_SETS = 100,
     SEED = 1,
     MOST_TOPOLOGY_BYTES = 1 << 24

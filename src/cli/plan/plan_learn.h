@@ -14,7 +14,7 @@ struct cli_plan_learning {
     const char *topology; /* file; NULL: hosts of 8 ranks on 10 Gb/s Ethernet */
     size_t num_sets;      /* of tables, to be measured */
     size_t batch_size, num_threads;
-    enum ph_optimizer_kind optimizer; /* of struct ph__cost_measure_options */
+    enum ph_optimizer_kind optimizer; /* of the tables */
 };
 
 /* Prints progress and what was learnt. The folder also gets topology.yaml, for whose links the exchanges

@@ -210,7 +210,17 @@ static ph_status plan(void *context, struct ph_comm *comm)
 
 /* ---- learning ---- */
 
-/* Takes what costs depend on from the config: batches, threads and the tables' optimizer. */
+/* Returns the optimizer that keeps as many numbers as the table's. */
+static enum ph_optimizer_kind optimizer_of(const struct ph__table_facts *table)
+{
+    if (table->slot_bytes == 0)
+        return PH_SGD;
+    if (table->row_slot_bytes > 0)
+        return PH_ROWWISE_ADAGRAD;
+    return table->slot_bytes > table->dim * sizeof(ph_real) ? PH_ADAM : PH_ADAGRAD;
+}
+
+/* Takes from the config what costs depend on: batches, threads and the tables' optimizer. */
 static ph_status take_job(struct cli_planning *planning, struct cli_plan_learning *learning)
 {
     PH_TRY(open_source(planning));
@@ -219,15 +229,8 @@ static ph_status take_job(struct cli_planning *planning, struct cli_plan_learnin
     PH_TRY(ph__table_list_of_job(&job, &planning->list));
     learning->batch_size = ph__plan_step_of_job(&job).batch_size;
     learning->num_threads = (size_t)job.run.num_threads;
-    for (size_t i = 0; i < planning->list.num_tables; i++)
-        if (planning->list.tables[i].row_slot_bytes < planning->list.tables[i].slot_bytes)
-            return ph_fail(PH_ERROR_CONFIG,
-                "%s: the optimizer of table '%s' keeps a number for each weight: costs are learnt for sgd "
-                "and "
-                "rowwise_adagrad alone",
-                planning->request->path, planning->list.tables[i].name);
-    if (planning->list.num_tables > 0 && planning->list.tables[0].slot_bytes == 0)
-        learning->optimizer = PH_SGD;
+    if (planning->list.num_tables > 0)
+        learning->optimizer = optimizer_of(&planning->list.tables[0]);
     return PH_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
@@ -11,16 +12,8 @@
 #include "base/thread/clock.h"
 #include "plan/search/plan_price.h"
 
-enum { PROBE_WORDS = 1 << 22, PROBE_STEPS = 10000, MOST_TRIES = 3 };
-#define MOST_DISTURBANCE .15
-
-struct ph__cost_measure {
-    struct ph__cost_measure_options options;
-    struct ph_backend *backend;
-    struct ph_store *store;
-    struct ph_state *state;
-    uint32_t *probe; /* (PROBE_WORDS) */
-};
+enum { NUM_REFERENCE = 6, REFERENCE_DIM = 64, REFERENCE_RUNS = 200, MOST_TRIES = 3 };
+#define MOST_DISTURBANCE .5
 
 struct set {                             /* a set that is being measured */
     const struct ph__cost_table *tables; /* ascending dims */
@@ -32,76 +25,29 @@ struct set {                             /* a set that is being measured */
     struct ph_workspace *workspace;
 };
 
-static uint64_t slot_bytes(const struct ph__cost_measure *measure)
+struct ph__cost_measure {
+    struct ph__cost_measure_options options;
+    struct ph_backend *backend;
+    struct ph_store *store;
+    struct ph_state *state;
+    struct ph__cost_table reference_tables[NUM_REFERENCE];
+    struct set reference; /* run in turn with each set: it has the same neighbours */
+    double reference_ms;  /* of a run of it that little has disturbed */
+};
+
+/* Returns the bytes of a row's slots. */
+static uint64_t slot_bytes(const struct ph__cost_measure *measure, size_t dim)
 {
-    return measure->options.optimizer == PH_ROWWISE_ADAGRAD ? sizeof(ph_real) : 0;
+    static const uint64_t numbers[PH_OPTIMIZER_COUNT] = {
+        [PH_MOMENTUM] = 1, [PH_ADAGRAD] = 1, [PH_ADAM] = 2, [PH_ADAMW] = 2};
+    const enum ph_optimizer_kind optimizer = measure->options.optimizer;
+    return sizeof(ph_real) * (optimizer == PH_ROWWISE_ADAGRAD ? 1 : numbers[optimizer] * dim);
 }
 
 static uint64_t arena_rows(const struct ph__cost_measure *measure, size_t dim)
 {
-    return measure->options.arena_bytes / PH_COST_NUM_DIMS / (dim * sizeof(ph_real) + slot_bytes(measure));
-}
-
-/* ---- opening ---- */
-
-static ph_status check_options(const struct ph__cost_measure *measure)
-{
-    const enum ph_optimizer_kind optimizer = measure->options.optimizer;
-    const uint64_t rows = arena_rows(measure, ph__cost_dims[PH_COST_NUM_DIMS - 1]);
-    if (optimizer != PH_SGD && optimizer != PH_ROWWISE_ADAGRAD)
-        return ph_fail(PH_ERROR_CONFIG, "costs are measured for SGD and row-wise Adagrad alone");
-    if (rows == 0 || arena_rows(measure, ph__cost_dims[0]) > UINT32_MAX)
-        return ph_fail(PH_ERROR_CONFIG, "an arena of %llu bytes does not suit the tables to measure",
-            (unsigned long long)measure->options.arena_bytes);
-    return PH_OK;
-}
-
-static ph_status open_parts(struct ph__cost_measure *measure)
-{
-    const struct ph_backend_options options = {
-        .size = sizeof options, .num_threads = measure->options.num_threads};
-    PH_TRY(check_options(measure));
-    PH_TRY(ph_backend_create(&options, &measure->backend));
-    PH_TRY(ph_store_create(1, &measure->store));
-    PH_TRY(ph_state_create(&measure->state));
-    measure->probe = malloc(PROBE_WORDS * sizeof *measure->probe);
-    if (measure->probe == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: measuring costs");
-    struct ph__rng_sequence rng = {.key = {1, 0, ph__hash_name("cost.probe")}};
-    for (size_t i = 0; i < PROBE_WORDS; i++)
-        measure->probe[i] = (uint32_t)ph__rng_below(&rng, PROBE_WORDS);
-    return PH_OK;
-}
-
-ph_status ph__cost_measure_open(
-    const struct ph__cost_measure_options *options, struct ph__cost_measure **measure_out)
-{
-    struct ph__cost_measure *measure = calloc(1, sizeof *measure);
-    if (measure == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: measuring costs");
-    measure->options = *options;
-    const ph_status status = open_parts(measure);
-    if (status == PH_OK)
-        *measure_out = measure;
-    else
-        ph__cost_measure_close(measure);
-    return status;
-}
-
-void ph__cost_measure_close(struct ph__cost_measure *measure)
-{
-    if (measure == NULL)
-        return;
-    free(measure->probe);
-    ph_state_destroy(measure->state);
-    ph_store_destroy(measure->store);
-    ph_backend_destroy(measure->backend);
-    free(measure);
-}
-
-const struct ph_store *ph__cost_measure_store(const struct ph__cost_measure *measure)
-{
-    return measure->store;
+    return measure->options.arena_bytes / PH_COST_NUM_DIMS /
+           (dim * sizeof(ph_real) + slot_bytes(measure, dim));
 }
 
 /* ---- the program of a set ---- */
@@ -134,8 +80,12 @@ static ph_value add_dim(const struct ph__cost_measure *measure, const struct set
 static void add_step(
     const struct ph__cost_measure *measure, const struct set *set, struct ph_builder *builder)
 {
-    const struct ph_optimizer optimizer = {
-        .rule = {.kind = measure->options.optimizer, .epsilon = 1e-10}, .learning_rate_factor = 1};
+    const struct ph_optimizer optimizer = {.rule = {.kind = measure->options.optimizer,
+                                               .epsilon = 1e-8,
+                                               .beta1 = .9,
+                                               .beta2 = .999,
+                                               .momentum = .9},
+        .learning_rate_factor = 1};
     ph_value tables[PH_COST_NUM_DIMS], losses[PH_COST_NUM_DIMS], gradients[PH_COST_NUM_DIMS];
     double factors[PH_COST_NUM_DIMS];
     size_t count = 0;
@@ -233,18 +183,15 @@ static ph_status fill_batch(const struct ph__cost_measure *measure, uint64_t see
 
 /* ---- timing ---- */
 
-/* Times a chain of reads that miss the caches, in seconds: the fastest of three. */
-static double run_probe(const struct ph__cost_measure *measure)
+/* Returns seconds of a clock for sets: that of the thread where it works alone, which stands still while
+ * other work has its processor. */
+static double work_seconds(const struct ph__cost_measure *measure)
 {
-    double least = INFINITY;
-    for (size_t run = 0; run < 3; run++) {
-        const double begin = ph__clock_seconds();
-        volatile uint32_t at = (uint32_t)run;
-        for (uint32_t i = 0; i < PROBE_STEPS; i++)
-            at = (measure->probe[at] + i) % PROBE_WORDS;
-        least = fmin(least, ph__clock_seconds() - begin);
-    }
-    return least;
+    struct timespec now;
+    if (measure->options.num_threads > 1)
+        return ph__clock_seconds();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 static ph_status run_step(struct set *set, size_t number)
@@ -255,29 +202,56 @@ static ph_status run_step(struct set *set, size_t number)
     return ph_workspace_run(set->workspace, "update");
 }
 
-static ph_status time_set(
-    const struct ph__cost_measure *measure, struct set *set, double *ms_out, double *disturbance_out)
+static ph_status time_step(
+    const struct ph__cost_measure *measure, struct set *set, size_t number, double *ms_out)
 {
-    double *ms = ph__arena_alloc_array(&set->arena, measure->options.num_runs, sizeof *ms);
-    if (ms == NULL)
+    const double begin = work_seconds(measure);
+    const ph_status status = run_step(set, number);
+    *ms_out = 1e3 * (work_seconds(measure) - begin);
+    return status;
+}
+
+/* Runs the set and the reference in turn. */
+static ph_status time_set(
+    struct ph__cost_measure *measure, struct set *set, double *ms_out, double *disturbance_out)
+{
+    const size_t num_runs = measure->options.num_runs;
+    double *ratios = ph__arena_alloc_array(&set->arena, 2 * num_runs, sizeof *ratios), own, median;
+    double *references = ratios + num_runs;
+    if (ratios == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(run_step(set, 1));
-    PH_TRY(run_step(set, 2)); /* the second run finds its memory written */
-    const double before = run_probe(measure);
-    for (size_t i = 0; i < measure->options.num_runs; i++) {
-        const double begin = ph__clock_seconds();
-        PH_TRY(run_step(set, i + 3));
-        ms[i] = 1e3 * (ph__clock_seconds() - begin);
+    PH_TRY(run_step(set, 1)); /* the next run finds its memory written */
+    for (size_t i = 0; i < num_runs; i++) {
+        PH_TRY(time_step(measure, set, i + 2, &own));
+        PH_TRY(time_step(measure, &measure->reference, i + 2, &references[i]));
+        ratios[i] = own / references[i];
     }
-    const double after = run_probe(measure);
-    *disturbance_out = fabs(after - before) / fmin(after, before);
-    return ph__median(ms, measure->options.num_runs, ms_out);
+    PH_TRY(ph__median(references, num_runs, &median));
+    *disturbance_out = median / measure->reference_ms - 1;
+    PH_TRY(ph__median(ratios, num_runs, ms_out));
+    *ms_out *= measure->reference_ms;
+    return PH_OK;
 }
 
 static int compare_dims(const void *a, const void *b)
 {
     const struct ph__cost_table *first = a, *second = b;
     return (first->dim > second->dim) - (first->dim < second->dim);
+}
+
+/* Makes a set of sorted tables ready to run. */
+static ph_status open_set(struct ph__cost_measure *measure, uint64_t seed, struct set *set)
+{
+    PH_TRY(fill_batch(measure, seed, set));
+    return build_program(measure, set);
+}
+
+static void set_fini(struct set *set)
+{
+    ph_workspace_destroy(set->workspace);
+    ph_executor_destroy(set->executor);
+    ph_program_destroy(set->program);
+    ph__arena_fini(&set->arena);
 }
 
 ph_status ph__cost_measure_set(struct ph__cost_measure *measure, const struct ph__cost_table *tables,
@@ -287,16 +261,83 @@ ph_status ph__cost_measure_set(struct ph__cost_measure *measure, const struct ph
     struct set set = {.tables = sorted, .count = count};
     memcpy(sorted, tables, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_dims);
-    ph_status status = fill_batch(measure, seed, &set);
-    if (status == PH_OK)
-        status = build_program(measure, &set);
+    ph_status status = open_set(measure, seed, &set);
     if (status == PH_OK)
         status = time_set(measure, &set, ms_out, disturbance_out);
-    ph_workspace_destroy(set.workspace);
-    ph_executor_destroy(set.executor);
-    ph_program_destroy(set.program);
-    ph__arena_fini(&set.arena);
+    set_fini(&set);
     return status;
+}
+
+/* ---- opening ---- */
+
+static ph_status check_options(const struct ph__cost_measure *measure)
+{
+    const uint64_t rows = arena_rows(measure, ph__cost_dims[PH_COST_NUM_DIMS - 1]);
+    if (rows == 0 || arena_rows(measure, ph__cost_dims[0]) > UINT32_MAX)
+        return ph_fail(PH_ERROR_CONFIG, "an arena of %llu bytes does not suit the tables to measure",
+            (unsigned long long)measure->options.arena_bytes);
+    return PH_OK;
+}
+
+/* Opens the reference, and takes a low decile of its times. */
+static ph_status open_reference(struct ph__cost_measure *measure)
+{
+    struct ph__locality locality;
+    double ms[REFERENCE_RUNS];
+    ph__locality_default(&locality);
+    PH_TRY(ph__cost_tables_make(
+        &locality, measure->options.batch_size, NUM_REFERENCE, 1, measure->reference_tables));
+    for (size_t i = 0; i < NUM_REFERENCE; i++)
+        measure->reference_tables[i].dim = REFERENCE_DIM;
+    measure->reference = (struct set){.tables = measure->reference_tables, .count = NUM_REFERENCE};
+    PH_TRY(open_set(measure, 1, &measure->reference));
+    for (size_t i = 0; i < REFERENCE_RUNS; i++)
+        PH_TRY(time_step(measure, &measure->reference, i + 1, &ms[i]));
+    ph__sort_numbers(ms, REFERENCE_RUNS);
+    measure->reference_ms = ms[REFERENCE_RUNS / 10];
+    return PH_OK;
+}
+
+static ph_status open_parts(struct ph__cost_measure *measure)
+{
+    const struct ph_backend_options options = {
+        .size = sizeof options, .num_threads = measure->options.num_threads};
+    PH_TRY(check_options(measure));
+    PH_TRY(ph_backend_create(&options, &measure->backend));
+    PH_TRY(ph_store_create(1, &measure->store));
+    PH_TRY(ph_state_create(&measure->state));
+    return open_reference(measure);
+}
+
+ph_status ph__cost_measure_open(
+    const struct ph__cost_measure_options *options, struct ph__cost_measure **measure_out)
+{
+    struct ph__cost_measure *measure = calloc(1, sizeof *measure);
+    if (measure == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: measuring costs");
+    measure->options = *options;
+    const ph_status status = open_parts(measure);
+    if (status == PH_OK)
+        *measure_out = measure;
+    else
+        ph__cost_measure_close(measure);
+    return status;
+}
+
+void ph__cost_measure_close(struct ph__cost_measure *measure)
+{
+    if (measure == NULL)
+        return;
+    set_fini(&measure->reference);
+    ph_state_destroy(measure->state);
+    ph_store_destroy(measure->store);
+    ph_backend_destroy(measure->backend);
+    free(measure);
+}
+
+const struct ph_store *ph__cost_measure_store(const struct ph__cost_measure *measure)
+{
+    return measure->store;
 }
 
 /* ---- labels ---- */
@@ -321,7 +362,7 @@ static struct ph__cost_part part_of(
         .num_rows = table->num_rows,
         .dim = table->dim,
         .weight_bytes = table->dim * sizeof(ph_real),
-        .slot_bytes = slot_bytes(measure),
+        .slot_bytes = slot_bytes(measure, table->dim),
         .ids_per_sample = table->ids_per_sample,
         .accesses = accesses};
     const struct ph__plan_step step = {.batch_size = measure->options.batch_size};

@@ -5,8 +5,10 @@
  * dim share one lookup, as they do in a model. The time includes a sum of the pooled vectors and its
  * gradient, which stand for the exchange that reads and writes them. All runs of a set repeat one batch.
  *
- * Other work on the machine disturbs: a fixed piece of work is timed before and after each set, and where the
- * two differ too much, the set is measured again, and in the end dropped. Used by one thread at a time. */
+ * Other work on the machine, and on the host below it, makes the same run take twice as long from one moment
+ * to the next. So each run of a set is followed by one of a *reference* set, which the same work disturbs:
+ * the median of their ratios counts, times what the reference takes when little disturbs it. Where that is
+ * far exceeded, the set is measured again, and in the end dropped. Used by one thread at a time. */
 #ifndef PH_TRAIN_COST_MEASURE_H
 #define PH_TRAIN_COST_MEASURE_H
 
@@ -23,21 +25,21 @@ enum {
 struct ph__cost_measure_options {
     size_t batch_size; /* that the tables were generated for */
     size_t num_threads;
-    size_t num_runs; /* whose median is taken; at least 1 */
+    size_t num_runs; /* of a set, and of the reference; at least 1 */
     uint64_t arena_bytes;
-    enum ph_optimizer_kind optimizer; /* PH_SGD or PH_ROWWISE_ADAGRAD */
+    enum ph_optimizer_kind optimizer;
 };
 
 struct ph__cost_measure;
 
-/* PH_ERROR_CONFIG: the arena is too small for a row of each dim, or the optimizer is another one;
- * PH_ERROR_MEMORY, errors of ph_backend_create. */
+/* PH_ERROR_CONFIG: the arena is too small for a row of each dim; PH_ERROR_MEMORY, errors of
+ * ph_backend_create. */
 ph_status ph__cost_measure_open(
     const struct ph__cost_measure_options *options, struct ph__cost_measure **measure_out);
 void ph__cost_measure_close(struct ph__cost_measure *measure);
 
 /* Measures 1 to PH_COST_MOST_MEASURED tables, whose dims are of ph__cost_dims, with ids of this seed. Gives
- * the median milliseconds, and the relative difference of the probes before and after. */
+ * the milliseconds, and how much longer than undisturbed the reference took, as a share. */
 ph_status ph__cost_measure_set(struct ph__cost_measure *measure, const struct ph__cost_table *tables,
     size_t count, uint64_t seed, double *ms_out, double *disturbance_out);
 

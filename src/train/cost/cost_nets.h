@@ -5,8 +5,8 @@
  *                       sends, so that any number of ranks can be priced
  *
  * All are layers over items (parts, ranks), a sum over the items of a sample, and layers over the sum; a
- * sample of an exchange is one rank. The first layer scales the features. Nets learn by the relative squared
- * error.
+ * sample of an exchange is one rank. The first layer scales the features. Nets learn by the
+ * squared error, relative to the time of a set, or of the slowest rank of an exchange.
  *
  * Nets are used by one thread at a time. The same labels and seed give the same bits.
  *
@@ -57,15 +57,15 @@ struct ph__cost_model ph__cost_nets_model(struct ph__cost_nets *nets);
 /* ---- learning (cost_train.c) ---- */
 
 /* Learns from `count` labels, and keeps the weights of the epoch with the least error on the last
- * num_validation of them, where there are any. Gives that epoch's mean absolute relative error, of
- * validation: NaN without. PH_ERROR_USAGE: no labels to learn from, or the net has learnt already;
- * PH_ERROR_DATA: a time that is not above 0; PH_ERROR_MEMORY. */
+ * num_validation of them, where there are any. Gives that epoch's mean absolute error of
+ * validation, relative likewise: NaN without. PH_ERROR_USAGE: no labels to learn from, or the net has learnt
+ * already; PH_ERROR_DATA: a time that is not above 0; PH_ERROR_MEMORY. */
 struct ph__cost_training {
     size_t count, num_validation, num_epochs;
 };
 ph_status ph__cost_learn_compute(struct ph__cost_nets *nets, const struct ph__cost_label *labels,
     const struct ph__cost_training *training, double *mape_out);
-/* Learns one way, that of all labels. Times of 0 are left out: a rank that waits for nothing. */
+/* Learns one way, that of all labels. */
 ph_status ph__cost_learn_exchange(struct ph__cost_nets *nets, const struct ph__exchange_label *labels,
     const struct ph__cost_training *training, double *mape_out);
 

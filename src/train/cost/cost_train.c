@@ -15,7 +15,7 @@
  * only: at the full deviation a net tells them apart and is wrong by a tenth between them. */
 #define SIZE_DEVIATION .1
 
-enum { BATCH = 512 };
+enum { BATCH = 128 };
 
 /* A sample is a set of parts, or a rank in an exchange. */
 struct learner {
@@ -29,6 +29,7 @@ struct learner {
     size_t count, num_train, num_features, width;
     ph_real *dense;       /* (count, width) items (T,F), then 1 for each item and 0 for padding (T) */
     ph_real *ms;          /* (count) */
+    ph_real *units;       /* (count) milliseconds that errors are shares of */
     ph_real scale_ms;     /* that they are divided by */
     uint32_t *order;      /* (count) */
     ph_real *batch_dense; /* (BATCH, width), then times and weights (BATCH) each */
@@ -39,11 +40,12 @@ struct learner {
 /* ---- samples ---- */
 
 /* Adds a sample of so many items, and returns their features, for the caller to fill. */
-static ph_real *add_sample(struct learner *learner, size_t num_items, double ms)
+static ph_real *add_sample(struct learner *learner, size_t num_items, double ms, double unit)
 {
     ph_real *items = learner->dense + learner->count * learner->width;
     for (size_t i = 0; i < num_items; i++)
         items[learner->num_items * learner->num_features + i] = 1;
+    learner->units[learner->count] = (ph_real)unit;
     learner->ms[learner->count++] = (ph_real)ms;
     return items;
 }
@@ -53,7 +55,7 @@ static ph_status add_set(struct learner *learner, const void *labels, size_t ind
     const struct ph__cost_label *label = (const struct ph__cost_label *)labels + index;
     if (!(label->ms > 0))
         return ph_fail(PH_ERROR_DATA, "label %zu: %g ms is not above 0", index, label->ms);
-    ph_real *items = add_sample(learner, label->num_parts, label->ms);
+    ph_real *items = add_sample(learner, label->num_parts, label->ms, label->ms);
     for (size_t i = 0; i < label->num_parts; i++)
         ph__cost_part_features(learner->nets, &label->parts[i], items + i * PH_COST_PART_FEATURES);
     return PH_OK;
@@ -63,6 +65,7 @@ static ph_status add_exchange(struct learner *learner, const void *labels, size_
 {
     const struct ph__exchange_label *all = labels, *label = &all[index];
     const size_t row_bytes = PH_COST_RANK_FEATURES * sizeof(ph_real);
+    double longest = 0;
     if (label->way != all[0].way)
         return ph_fail(PH_ERROR_USAGE, "label %zu is of another way than label 0", index);
     ph_real *rows = ph__arena_alloc_array(&learner->arena, label->topology.world_size, row_bytes);
@@ -70,8 +73,10 @@ static ph_status add_exchange(struct learner *learner, const void *labels, size_
         return PH_ERROR_MEMORY;
     ph__cost_rank_features(&label->topology, label->columns, label->starts_ms, rows);
     for (size_t rank = 0; rank < label->topology.world_size; rank++)
-        if (label->ms[rank] > 0)
-            memcpy(add_sample(learner, 1, label->ms[rank]), rows + rank * PH_COST_RANK_FEATURES, row_bytes);
+        longest = fmax(longest, label->ms[rank]);
+    for (size_t rank = 0; rank < label->topology.world_size && longest > 0; rank++)
+        memcpy(
+            add_sample(learner, 1, label->ms[rank], longest), rows + rank * PH_COST_RANK_FEATURES, row_bytes);
     return PH_OK;
 }
 
@@ -83,12 +88,13 @@ static ph_status add_samples(struct learner *learner, const void *labels)
     learner->width = learner->num_items * (learner->num_features + 1);
     learner->dense = ph__arena_alloc_array(arena, most, learner->width * sizeof *learner->dense);
     learner->ms = ph__arena_alloc_array(arena, most, sizeof *learner->ms);
+    learner->units = ph__arena_alloc_array(arena, most, sizeof *learner->units);
     learner->order = ph__arena_alloc_array(arena, most, sizeof *learner->order);
     learner->batch_dense =
         ph__arena_alloc_array(arena, BATCH, (learner->width + 2) * sizeof *learner->batch_dense);
     learner->best = ph__arena_alloc_array(
         arena, (size_t)ph_store_parameter_count(learner->nets->store), sizeof *learner->best);
-    if (learner->dense == NULL || learner->ms == NULL || learner->order == NULL ||
+    if (learner->dense == NULL || learner->ms == NULL || learner->units == NULL || learner->order == NULL ||
         learner->batch_dense == NULL || learner->best == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < learner->training->count; i++) {
@@ -139,10 +145,12 @@ static void scale_samples(struct learner *learner)
     for (size_t feature = 0; feature < learner->num_features; feature++)
         scale_feature(learner, feature, weights, bias);
     for (size_t i = 0; i < learner->num_train; i++)
-        logs += log((double)learner->ms[i]);
+        logs += log((double)learner->units[i]);
     learner->scale_ms = (ph_real)exp(logs / (double)learner->num_train);
-    for (size_t i = 0; i < learner->count; i++)
+    for (size_t i = 0; i < learner->count; i++) {
         learner->ms[i] /= learner->scale_ms;
+        learner->units[i] /= learner->scale_ms;
+    }
     ph_store_touch(learner->nets->store);
 }
 
@@ -199,7 +207,7 @@ static ph_status run_forward(struct learner *learner, size_t first, size_t count
         const size_t index = learner->order[first + i];
         memcpy(dense + i * width, learner->dense + index * width, width * sizeof *dense);
         ms[i] = learner->ms[index];
-        weights[i] = 1 / (ms[i] * ms[i]);
+        weights[i] = 1 / (learner->units[index] * learner->units[index]);
     }
     const struct ph_batch batch = {.num_samples = count,
         .num_dense = width,
@@ -211,7 +219,7 @@ static ph_status run_forward(struct learner *learner, size_t first, size_t count
     return ph_workspace_run(learner->graph.workspace, "forward");
 }
 
-/* Gives the mean absolute relative error on the samples of validation; NaN without. */
+/* Gives the mean absolute error on the samples of validation, in their units; NaN without. */
 static ph_status validate(struct learner *learner, double *mape_out)
 {
     double sum = 0;
@@ -222,7 +230,7 @@ static ph_status validate(struct learner *learner, double *mape_out)
         PH_TRY(run_forward(learner, first, count));
         PH_TRY(ph_workspace_output(learner->graph.workspace, "y", &y, &shape));
         for (size_t i = 0; i < count; i++)
-            sum += fabs((double)y[i] / (double)learner->ms[first + i] - 1);
+            sum += fabs((double)(y[i] - learner->ms[first + i])) / (double)learner->units[first + i];
     }
     *mape_out = sum / (double)(learner->count - learner->num_train);
     return PH_OK;

@@ -101,9 +101,6 @@ static void unsuitable_options_are_refused(void **state)
     struct ph__cost_measure_options other = options;
     other.arena_bytes = 100;
     assert_fails(ph__cost_measure_open(&other, &measure), PH_ERROR_CONFIG, "arena of 100 bytes");
-    other = options;
-    other.optimizer = PH_ADAM;
-    assert_fails(ph__cost_measure_open(&other, &measure), PH_ERROR_CONFIG, "row-wise Adagrad alone");
 }
 
 int main(void)
