@@ -183,7 +183,7 @@ static ph_status fill_batch(const struct ph__cost_measure *measure, uint64_t see
 
 /* ---- timing ---- */
 
-/* Returns seconds of a clock for sets: that of the thread where it works alone, which stands still while
+ * of the thread alone where it works alone: time in which other work has its processor does not count. */
  * other work has its processor. */
 static double work_seconds(const struct ph__cost_measure *measure)
 {
