@@ -183,8 +183,8 @@ static ph_status fill_batch(const struct ph__cost_measure *measure, uint64_t see
 
 /* ---- timing ---- */
 
- * of the thread alone where it works alone: time in which other work has its processor does not count. */
- * other work has its processor. */
+/* Returns seconds of a clock for sets: of the thread where it works alone, so that time in which other work
+ * has its processor does not count. */
 static double work_seconds(const struct ph__cost_measure *measure)
 {
     struct timespec now;
