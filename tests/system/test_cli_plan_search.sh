@@ -86,6 +86,32 @@ for way in '' --search; do
     }
 done
 
+# Rows for fast memory are counted: all of them when it has room for all.
+# shellcheck disable=SC2086
+{
+    succeeds $on --fast-memory 1000
+    contains stdout 'With 1000 B of fast memory a rank, a step reads '
+    [ "$(grep -c '| embedding.*[0-9] %' stdout)" -eq 29 ] || complain 'wanted a line for each table, and the dearest'
+    succeeds $on --fast-memory 1000000000
+    contains stdout 'a step reads 0 rows from slow memory'
+    fails 2 "--fast-memory must be a whole number above 0, not 'much'" $on --fast-memory much
+}
+
+# A training leaves what its ranks have measured, which scales any costs.
+succeeds train job.yaml --out run --quiet
+[ -s run/costs.json ] || complain 'a training has left no costs'
+# shellcheck disable=SC2086
+{
+    succeeds $on --learn-from run --out scaled.yaml
+    contains stdout 'They are scaled to '
+    contains stdout ' steps of run: computing '
+    fails 4 'norun/costs.json' $on --learn-from norun
+    sed -i 's/"processor": "[^"]*"/"processor": "Abacus"/' run/costs.json
+    fails 2 "'Abacus'" $on --learn-from run
+    succeeds $on --learn-from run --foreign-cost --out -
+    cmp -s scaled.yaml stdout || complain 'foreign costs plan otherwise'
+}
+
 # Costs are learnt, plan by what was learnt, and belong to their batches and their kind of processor.
 succeeds plan job.yaml --learn costs --sets 100 --quiet --set optimizer.kind=sgd --set 'optimizer.groups=[]'
 contains stdout 'sets of tables that the net has not seen'

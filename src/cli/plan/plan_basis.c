@@ -43,6 +43,10 @@ ph_status cli_plan_basis_init(struct cli_planning *planning)
         PH_TRY(ph__limits_read(request->limits, &planning->topology, planning->machine.rank_bytes,
             list->tables, list->num_tables, &basis->limits));
     basis->pricing.slowness = basis->limits.slowness;
+    if (request->run != NULL) {
+        PH_TRY(ph__kept_costs_learn(request->run, request->may_be_foreign, &basis->pricing, &basis->learnt));
+        basis->pricing.model = &basis->learnt.model;
+    }
     return request->from != NULL
                ? ph__table_list_read_plan(request->from, &planning->topology, list, NULL, &basis->from)
                : PH_OK;
@@ -50,6 +54,7 @@ ph_status cli_plan_basis_init(struct cli_planning *planning)
 
 void cli_plan_basis_fini(struct cli_plan_basis *basis)
 {
+    ph__learnt_costs_fini(&basis->learnt);
     ph__cost_nets_destroy(basis->nets);
     ph__limits_fini(&basis->limits);
     ph__plan_fini(&basis->from);

@@ -58,14 +58,59 @@ static ph_status print_explanation(const struct cli_planning *planning, struct p
                : ph__writer_printf(writer, "\nAnother GB a rank would make no step shorter.\n");
 }
 
+static ph_status print_tiers(const struct cli_planning *planning, struct ph__writer *writer)
+{
+    static const struct ph__text_column columns[] = {{"rank", true}, {"table", false}, {"fast rows", true},
+        {"fast bytes", true}, {"reads from fast memory", true}};
+    const struct ph__tier_cut *cut = &planning->tiers.cut, *whole = &planning->tiers.whole;
+    char bytes[PH_NUMBER_TEXT_BYTES];
+    struct ph__text_table text;
+    if (planning->tiers.ranks == NULL)
+        return PH_OK;
+    PH_TRY(ph__writer_printf(writer, "\n"));
+    ph__text_table_init(&text, columns, sizeof columns / sizeof *columns);
+    for (size_t rank = 0; rank < planning->topology.world_size; rank++)
+        for (size_t i = 0; i < planning->tiers.ranks[rank].num_tables; i++) {
+            const struct ph__tier_cut *own = &planning->tiers.ranks[rank].cuts[i];
+            ph__text_table_cell(&text, "%zu", rank);
+            ph__text_table_cell(&text, "%s", planning->tiers.ranks[rank].tables[i].name);
+            ph__text_table_cell(&text, "%llu", (unsigned long long)own->fast_rows);
+            ph__text_table_cell(&text, "%s", ph__bytes_text(own->fast_bytes, bytes));
+            ph__text_table_number(
+                &text, "%.1f %%", 100 * own->fast_reads / (own->fast_reads + own->slow_reads));
+        }
+    const ph_status status = ph__text_table_write(&text, writer);
+    ph__text_table_fini(&text);
+    PH_TRY(status);
+    return ph__writer_printf(writer,
+        "\nWith %s of fast memory a rank, a step reads %.0f rows from slow memory when each table's "
+        "most-read "
+        "rows are in fast memory, and %.0f when whole tables are. Expected by the rows that the first batch "
+        "reads.\n",
+        ph__bytes_text((uint64_t)planning->request->fast_bytes, bytes), cut->slow_reads, whole->slow_reads);
+}
+
+static ph_status print_scale(const struct cli_planning *planning, struct ph__writer *writer)
+{
+    const struct ph__learnt_costs *learnt = &planning->basis.learnt;
+    if (planning->request->run == NULL)
+        return PH_OK;
+    return ph__writer_printf(writer,
+        " They are scaled to %llu steps of %s: computing %.2f times, gradients %.2f times, vectors %.2f "
+        "times.",
+        (unsigned long long)learnt->costs.num_steps, planning->request->run, learnt->scaled.scale.compute,
+        learnt->scaled.scale.backward, learnt->scaled.scale.forward);
+}
+
 static ph_status print_basis(const struct cli_planning *planning, struct ph__writer *writer)
 {
     const struct ph__cost_facts *facts = &planning->basis.facts;
     PH_TRY(ph__writer_printf(writer, "\nA step of %zu samples, by ", planning->step.batch_size));
-    return planning->basis.nets == NULL
+    PH_TRY(planning->basis.nets == NULL
                ? ph__writer_printf(writer, "the planner's model of a machine.")
                : ph__writer_printf(writer, "costs learnt on '%s' (%s, %s): their mean error is %.1f %%.",
-                     facts->processor, facts->isa, facts->date, 100 * facts->mape);
+                     facts->processor, facts->isa, facts->date, 100 * facts->mape));
+    return print_scale(planning, writer);
 }
 
 ph_status cli_plan_print(const void *what, struct ph__writer *writer)
@@ -89,6 +134,7 @@ ph_status cli_plan_print(const void *what, struct ph__writer *writer)
             "that ranks sum.\n"));
     }
     PH_TRY(print_explanation(planning, writer));
+    PH_TRY(print_tiers(planning, writer));
     PH_TRY(print_basis(planning, writer));
     if (planning->machine.rank_bytes > 0)
         PH_TRY(ph__writer_printf(writer, " A rank may spend %s on tables and optimizer slots.",

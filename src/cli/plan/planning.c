@@ -183,7 +183,7 @@ static ph_status refuse(const struct cli_planning *planning)
 
 static bool is_by_model(const struct cli_plan_request *request)
 {
-    return request->is_searched || request->cost != NULL;
+    return request->is_searched || request->cost != NULL || request->run != NULL;
 }
 
 static ph_status place(struct cli_planning *planning, struct ph__plan *plan_out)
@@ -282,6 +282,9 @@ ph_status cli_planning_run(
     planning->num_micro_batches = ph__num_micro_batches(job->train);
     PH_TRY(cli_plan_basis_init(planning));
     PH_TRY(find_plan(planning, job));
+    if (planning->request->fast_bytes > 0)
+        PH_TRY(ph__tiers_find(&planning->plan, &planning->step, planning->list.tables,
+            (uint64_t)planning->request->fast_bytes, &planning->list.arena, &planning->tiers));
     const struct ph__plan_dense dense = ph__plan_dense_of_job(job, &planning->list);
     return ph__plan_links_find(&planning->plan, &planning->step, &dense, planning->list.tables, MOST_COLUMNS,
         &planning->list.arena, &planning->links);

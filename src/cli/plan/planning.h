@@ -7,6 +7,8 @@
 #include "phloem/comm.h"
 #include "plan/search/plan_explain.h"
 #include "plan/search/plan_limits.h"
+#include "plan/search/plan_tiers.h"
+#include "train/config/kept_costs.h"
 #include "train/config/table_facts.h"
 #include "train/cost/cost_folder.h"
 #include "train/ranks/planned_memory.h"
@@ -27,6 +29,7 @@ struct cli_plan_basis {
     struct ph__cost_facts facts;
     struct ph__analytic_cost analytic;
     struct ph__cost_model model;
+    struct ph__learnt_costs learnt; /* the model, scaled to what a run has measured */
     struct ph__pricing pricing;
     struct ph__limits_file limits;
     struct ph__plan from;
@@ -51,6 +54,7 @@ struct cli_planning {
     struct ph__plan_load *loads, *other_loads;
     struct ph__plan_explanation explanation, other_explanation;
     double gb_ms; /* less a step with another GB a rank; NaN: memory does not limit, or the plan is given */
+    struct ph__tiers tiers; /* with --fast-memory */
     struct ph__plan_links links;
     struct ph__memory_report memory;
 };

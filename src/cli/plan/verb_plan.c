@@ -17,7 +17,7 @@
 
 /* Flags as they are given. */
 struct texts {
-    const char *world, *ranks_per_host, *rank_memory, *move_ms, *compare; /* NULL: not given */
+    const char *world, *ranks_per_host, *rank_memory, *fast_memory, *move_ms, *compare; /* NULL: not given */
     const char *learn, *locality, *sets;
 };
 
@@ -35,6 +35,7 @@ static ph_status take_texts(const struct texts *texts, struct cli_plan_request *
     PH_TRY(parse_count("--world", texts->world, &request->world_size));
     PH_TRY(parse_count("--ranks-per-host", texts->ranks_per_host, &request->ranks_per_host));
     PH_TRY(parse_count("--rank-memory", texts->rank_memory, &request->rank_bytes));
+    PH_TRY(parse_count("--fast-memory", texts->fast_memory, &request->fast_bytes));
     if (texts->move_ms != NULL &&
         (!ph__number_parse(texts->move_ms, &request->move_ms) || request->move_ms < 0))
         return ph_fail(PH_ERROR_USAGE, "--move-ms must be a number from 0 on, not '%s'", texts->move_ms);
@@ -84,6 +85,8 @@ static ph_status parse(
         {"--rank-memory", CLI_TEXT, &texts->rank_memory, "BYTES",
             "bytes that a rank may spend on tables and optimizer slots; default: the config's, else its "
             "share of the topology's or this machine's memory"},
+        {"--fast-memory", CLI_TEXT, &texts->fast_memory, "BYTES",
+            "tells how many rows of each table should lie in fast memory, of which a rank has so much"},
         {"--topology", CLI_TEXT, &request->topology, "FILE",
             "plans for the hosts and links that FILE describes, as configs/topology has some; default: the "
             "config's parallel.topology; not with --measure"},
@@ -94,6 +97,8 @@ static ph_status parse(
             "searches among many ways of cutting the tables, instead of placing them greedily"},
         {"--cost", CLI_TEXT, &request->cost, "DIR",
             "searches by costs that --learn has left in DIR, instead of by the planner's own model"},
+        {"--learn-from", CLI_TEXT, &request->run, "RUN",
+            "searches by costs that are scaled to what the training in folder RUN has measured"},
         {PH_COST_FOREIGN_FLAG, CLI_SWITCH, &request->may_be_foreign, NULL,
             "takes costs that were learnt on another kind of processor"},
         {"--limits", CLI_TEXT, &request->limits, "FILE",
