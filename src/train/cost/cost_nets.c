@@ -6,6 +6,7 @@
 
 #include "base/memory/memory.h"
 #include "phloem/op.h"
+#include "plan/search/plan_accesses.h"
 #include "train/cost/locality.h"
 
 /* ---- features ---- */
@@ -29,18 +30,24 @@ static void uniform_bins(double mean, ph_real *bins)
     }
 }
 
+/* Numbers that times grow with are features twice: as logarithms, by which tables of all sizes differ, and as
+ * they are, since times of large tables are almost linear in them. */
 void ph__cost_part_features(const struct ph__cost_nets *nets, const struct ph__cost_part *part,
     ph_real features_out[PH_COST_PART_FEATURES])
 {
+    const struct ph__table_facts facts = {.accesses = part->accesses};
     const double num_ids = part->ids_per_sample * (double)nets->batch_size;
-    features_out[0] = (ph_real)log1p(part->columns);
-    features_out[1] = (ph_real)log1p(num_ids);
-    features_out[2] = (ph_real)log1p(part->num_rows);
-    features_out[3] = (ph_real)log1p(part->touched_bytes);
+    const double num_read = ph__distinct_rows(&facts, part->num_rows, num_ids);
+    const double numbers[PH_COST_PART_NUMBERS] = {log1p(part->columns), log1p(num_ids), log1p(part->num_rows),
+        log1p(part->touched_bytes), part->columns, num_ids, num_read, num_ids * part->columns,
+        num_read * part->columns, part->touched_bytes};
+    ph_real *bins = features_out + PH_COST_PART_NUMBERS;
+    for (size_t i = 0; i < PH_COST_PART_NUMBERS; i++)
+        features_out[i] = (ph_real)numbers[i];
     if (part->accesses == NULL)
-        uniform_bins(num_ids / fmax(1, part->num_rows), features_out + 4);
+        uniform_bins(num_ids / fmax(1, part->num_rows), bins);
     for (size_t bin = 0; bin < PH_ACCESS_BINS && part->accesses != NULL; bin++)
-        features_out[4 + bin] = (ph_real)part->accesses[bin];
+        bins[bin] = (ph_real)part->accesses[bin];
 }
 
 static double sum_of(const double *values, size_t count)
