@@ -53,7 +53,7 @@ static void add_cut(struct exact *exact, size_t table, enum ph__shard_kind kind,
     struct cut *cut = &exact->cuts[table][exact->num_cuts[table]++];
     *cut = (struct cut){.kind = kind,
         .num_parts = is_copied ? (uint32_t)pricing->topology->world_size : (uint32_t)num_parts,
-        .columns = is_copied ? 0 : (double)columns,
+        .columns = is_copied ? 0 : ph__sent_columns(facts, rows, columns),
         .replica_ms = is_copied ? ph__replica_ms(pricing, table) : 0,
         .bytes = ph__table_shard_bytes(facts, (uint64_t)ceil(rows), columns)};
     bench_check(pricing->model->describe(pricing->model->context, &part, 1, cut->description));
@@ -204,6 +204,12 @@ static double table_ms(const struct plan_task *task, size_t table)
     return ms;
 }
 
+static double table_columns(const struct plan_task *task, size_t table)
+{
+    const struct ph__table_facts *facts = &task->facts[table];
+    return ph__sent_columns(facts, (double)facts->num_rows, facts->dim);
+}
+
 /* Writes that z is at least the rank's compute, and what its columns send (or receive) both ways:
  * column_ms > 0: a column that it has; < 0: a column that others have, of which all_ms is the sum. */
 static void write_bound(
@@ -212,7 +218,7 @@ static void write_bound(
     bench_check(ph__writer_printf(writer, " z"));
     for (size_t t = 0; t < task->num_tables; t++)
         bench_check(ph__writer_printf(writer, " %+.17g x%zu_%zu",
-            -table_ms(task, t) - column_ms * (double)task->facts[t].dim, t, rank));
+            -table_ms(task, t) - column_ms * table_columns(task, t), t, rank));
     bench_check(ph__writer_printf(writer, " >= %.17g\n", all_ms));
 }
 
@@ -223,7 +229,7 @@ static void write_rank(const struct plan_task *task, struct ph__writer *writer, 
         2 * 1e3 * PLAN_BATCH / world_size * (double)sizeof(ph_real) / task->machine.host_bytes_per_s;
     double columns = 0;
     for (size_t t = 0; t < task->num_tables; t++)
-        columns += (double)task->facts[t].dim;
+        columns += table_columns(task, t);
     write_bound(task, writer, rank, ms * (world_size - 1), 0);
     write_bound(task, writer, rank, -ms, ms * columns);
     for (size_t t = 0; t < task->num_tables; t++)
