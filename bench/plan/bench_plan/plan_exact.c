@@ -217,8 +217,8 @@ static void write_bound(
 {
     bench_check(ph__writer_printf(writer, " z"));
     for (size_t t = 0; t < task->num_tables; t++)
-        bench_check(ph__writer_printf(writer, " %+.17g x%zu_%zu",
-            -table_ms(task, t) - column_ms * table_columns(task, t), t, rank));
+        bench_check(ph__writer_printf(
+            writer, " %+.17g x%zu_%zu", -table_ms(task, t) - column_ms * table_columns(task, t), t, rank));
     bench_check(ph__writer_printf(writer, " >= %.17g\n", all_ms));
 }
 
