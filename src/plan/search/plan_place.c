@@ -37,12 +37,13 @@ struct ph__placer {
     struct unit *units; /* (num_units) */
     uint32_t *singles;  /* (num_tables) 0, 1, ...: the tables of units of one */
     size_t num_units;
-    double *table_ms;       /* (num_tables) */
-    struct load *loads;     /* (num_units) of the cut that is placed */
-    uint32_t *order;        /* (num_units) dearest first */
-    struct option *options; /* (world_size) */
-    float *sets;            /* (world_size, width) of the options */
-    double *ms;             /* (world_size) */
+    double *table_ms;           /* (num_tables) */
+    struct ph__table_cut *cuts; /* (num_units) that loads were made for; no parts: none yet */
+    struct load *loads;         /* (num_units) */
+    uint32_t *order;            /* (num_units) dearest first */
+    struct option *options;     /* (world_size) */
+    float *sets;                /* (world_size, width) of the options */
+    double *ms;                 /* (world_size) */
 
     /* of the lane that is tried */
     double most_columns; /* of a rank */
@@ -109,14 +110,20 @@ static ph_status add_part(
     return pricing->model->compute(pricing->model->context, load->description, 1, &load->ms);
 }
 
+/* Makes the loads of units that are cut otherwise than before. Tables that lie together are never cut. */
 static ph_status make_loads(struct ph__placer *placer, const struct ph__table_cut *cuts)
 {
-    memset(placer->loads, 0, placer->num_units * sizeof *placer->loads);
-    for (size_t u = 0; u < placer->num_units; u++)
-        for (size_t k = 0; k < placer->units[u].num_tables; k++) {
-            const uint32_t table = placer->units[u].tables[k];
-            PH_TRY(add_part(placer, table, &cuts[table], &placer->loads[u]));
-        }
+    for (size_t u = 0; u < placer->num_units; u++) {
+        const struct unit *unit = &placer->units[u];
+        struct ph__table_cut *former = &placer->cuts[u];
+        const struct ph__table_cut *cut = &cuts[unit->tables[0]];
+        if (former->kind == cut->kind && former->num_parts == cut->num_parts)
+            continue;
+        placer->loads[u] = (struct load){0};
+        for (size_t k = 0; k < unit->num_tables; k++)
+            PH_TRY(add_part(placer, unit->tables[k], cut, &placer->loads[u]));
+        *former = *cut;
+    }
     return PH_OK;
 }
 
@@ -473,6 +480,7 @@ static ph_status create(struct ph__placer *placer)
     struct ph__arena *arena = &placer->arena;
     PH_TRY(make_units(placer));
     placer->table_ms = ph__arena_alloc_array(arena, num_tables, sizeof *placer->table_ms);
+    placer->cuts = ph__arena_alloc_array(arena, placer->num_units, sizeof *placer->cuts);
     placer->loads = ph__arena_alloc_array(arena, placer->num_units, sizeof *placer->loads);
     placer->order = ph__arena_alloc_array(arena, placer->num_units, sizeof *placer->order);
     placer->options = ph__arena_alloc_array(arena, world_size, sizeof *placer->options);
@@ -483,7 +491,7 @@ static ph_status create(struct ph__placer *placer)
     placer->by_ms = ph__arena_alloc_array(arena, world_size, sizeof *placer->by_ms);
     placer->host_bytes = ph__arena_alloc_array(arena, world_size, sizeof *placer->host_bytes);
     placer->is_there = ph__arena_alloc_array(arena, num_tables * world_size, sizeof *placer->is_there);
-    if (placer->table_ms == NULL || placer->loads == NULL || placer->order == NULL ||
+    if (placer->table_ms == NULL || placer->cuts == NULL || placer->loads == NULL || placer->order == NULL ||
         placer->options == NULL || placer->sets == NULL || placer->ms == NULL || placer->sums == NULL ||
         placer->prices == NULL || placer->by_ms == NULL || placer->host_bytes == NULL ||
         placer->is_there == NULL)

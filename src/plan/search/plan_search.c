@@ -100,7 +100,8 @@ static ph_status try_cuts(struct search *search)
 
 /* ---- moves ---- */
 
-/* Cuts a table of the trial further into columns, or rows; or copies it. Returns false where it cannot. */
+/* Cuts a table of the trial further into columns, or rows; or what was cut the other way, into as many parts;
+ * or copies it. Returns false where it cannot. */
 static bool move(const struct search *search, size_t table, enum ph__shard_kind kind)
 {
     const struct ph__table_facts *facts = &pricing_of(search)->tables[table];
@@ -111,16 +112,17 @@ static bool move(const struct search *search, size_t table, enum ph__shard_kind 
         most = ph__min(most, ph__most_column_shards(facts));
     if (kind == PH_SHARD_ROW_WISE)
         most = (size_t)ph__min(most, facts->num_rows);
-    if (search->is_whole[table] || cut->kind == PH_SHARD_DATA_PARALLEL ||
-        (cut->kind != PH_SHARD_TABLE_WISE && cut->kind != kind))
+    if (search->is_whole[table] || cut->kind == PH_SHARD_DATA_PARALLEL)
         return false;
     if (kind == PH_SHARD_DATA_PARALLEL) {
         *cut = (struct ph__table_cut){kind, 1};
         return world_size > 1;
     }
-    if (cut->num_parts >= most)
+    const bool is_other = cut->kind != PH_SHARD_TABLE_WISE && cut->kind != kind;
+    if (is_other ? most < 2 : cut->num_parts >= most)
         return false;
-    *cut = (struct ph__table_cut){kind, (uint32_t)ph__min(2 * (size_t)cut->num_parts, most)};
+    *cut =
+        (struct ph__table_cut){kind, (uint32_t)ph__min((is_other ? 1u : 2u) * (size_t)cut->num_parts, most)};
     return true;
 }
 
