@@ -13,7 +13,7 @@
 #include "train/cost/cost_measure.h"
 
 enum {
-    NUM_TABLES = 500,
+    NUM_TABLES = 10000,    /* far more than sets have: nets learn of tables, not of sets alone */
     NUM_RUNS = 15,         /* of a set */
     MOST_EXCHANGES = 2000, /* each way; at most as many as sets of tables */
     NUM_EPOCHS = 1000,
@@ -32,7 +32,7 @@ struct learner {
     const struct cli_plan_learning *learning;
     struct ph__arena arena;
     struct ph__fabric fabric;
-    struct ph__cost_table tables[NUM_TABLES];
+    struct ph__cost_table *tables; /* (NUM_TABLES) */
     struct ph__cost_split split;
     struct ph__cost_measure *measure;
     struct ph__cost_labels sets[3]; /* of tables to train on, to validate by, and to test by */
@@ -85,6 +85,9 @@ static ph_status make_tables(struct learner *learner)
 {
     const struct cli_plan_learning *learning = learner->learning;
     struct ph__locality locality;
+    learner->tables = ph__arena_alloc_array(&learner->arena, NUM_TABLES, sizeof *learner->tables);
+    if (learner->tables == NULL)
+        return PH_ERROR_MEMORY;
     ph__locality_default(&locality);
     if (learning->locality != NULL)
         PH_TRY(ph__locality_read(learning->locality, &locality));
