@@ -129,6 +129,8 @@ contains stdout 'exchanges of vectors: mean error'
     cmp -s learnt.yaml stdout || complain 'foreign costs plan otherwise'
     fails 4 'none/cost.json: cannot open' $on --cost none
 }
+fails 2 '--learn makes no plan' plan job.yaml --learn costs --measure
+fails 2 '--learn makes no plan' plan job.yaml --learn costs --out x.yaml
 fails 2 '--sets must be at least 100, not 5' plan --learn costs --sets 5
 printf 'version: 1\nkind: star\nhosts: 1\n' >alone.yaml
 fails 2 'a cluster of one rank has no exchanges to learn' plan --learn alone --sets 100 --topology alone.yaml

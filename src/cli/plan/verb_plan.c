@@ -53,6 +53,11 @@ static ph_status take_arguments(
     const struct cli_arguments *arguments, const struct texts *texts, struct cli_plan_request *request)
 {
     const size_t wanted = texts->compare != NULL ? 2 : 1;
+    if (texts->learn != NULL &&
+        (request->is_measured || request->is_searched || request->cost != NULL || request->run != NULL ||
+            request->plan != NULL || request->out != NULL || request->page != NULL || texts->compare != NULL))
+        return ph_fail(
+            PH_ERROR_USAGE, "--learn makes no plan: give it --sets, --locality and --topology alone");
     if (arguments->num_positional == 0 && texts->learn != NULL)
         return PH_OK;
     if (arguments->num_positional == 0)

@@ -4,7 +4,8 @@
 
 #include "plan/plan_cost.h"
 
-double ph__access_bin_reads(size_t bin)
+/* Returns how often a batch reads a row of a bin, on average: the middle of the bin. */
+static double bin_reads(size_t bin)
 {
     return bin == 0 ? 1 : .75 * ldexp(1, (int)bin);
 }
@@ -15,7 +16,7 @@ double ph__distinct_rows(const struct ph__table_facts *table, double num_rows, d
     if (table->accesses == NULL)
         return ph__expected_rows(num_rows, num_ids);
     for (size_t bin = 0; bin < PH_ACCESS_BINS; bin++)
-        mean += table->accesses[bin] * ph__access_bin_reads(bin);
+        mean += table->accesses[bin] * bin_reads(bin);
     return fmin(num_rows, num_ids / mean);
 }
 
@@ -41,7 +42,7 @@ size_t ph__access_steps(const struct ph__table_facts *table, double num_rows, do
     if (table->accesses == NULL)
         return add_step(steps_out, 0, num_rows, num_ids);
     for (size_t bin = 0; bin < PH_ACCESS_BINS; bin++)
-        sum += reads[bin] = table->accesses[bin] * ph__access_bin_reads(bin);
+        sum += reads[bin] = table->accesses[bin] * bin_reads(bin);
     for (size_t bin = 0; bin < PH_ACCESS_BINS; bin++)
         reads[bin] *= num_ids / sum;
     const double often = num_ids - reads[0], /* of rows with two reads or more */

@@ -4,9 +4,6 @@
 
 #include "plan/plan.h"
 
-/* Returns how often a batch reads a row of a bin, on average: the middle of the bin. */
-double ph__access_bin_reads(size_t bin);
-
 /* Returns how many of num_rows rows num_ids of the table's ids name at least once: by the mean number of
  * accesses where that is known, else as for uniform ids. */
 double ph__distinct_rows(const struct ph__table_facts *table, double num_rows, double num_ids);
