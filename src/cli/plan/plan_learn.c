@@ -117,25 +117,44 @@ static ph_status measure_sets(struct learner *learner)
     return PH_OK;
 }
 
-/* Returns the mean relative error on the sets that are tested by. */
-static ph_status test_sets(struct learner *learner, double *mape_out)
+static ph_status predict(
+    const struct ph__cost_model *model, const struct ph__cost_label *label, double *ms_out)
+{
+    float description[PH_COST_MOST_WIDTH], all[PH_COST_MOST_WIDTH] = {0};
+    for (size_t part = 0; part < label->num_parts; part++) {
+        PH_TRY(model->describe(model->context, &label->parts[part], 1, description));
+        for (size_t k = 0; k < model->width; k++)
+            all[k] += description[k];
+    }
+    return model->compute(model->context, all, 1, ms_out);
+}
+
+/* Returns Kendall's tau: how many more pairs are in order than not, as a share. */
+static double kendall_tau(const struct ph__cost_labels *sets, const double *ms)
+{
+    double sum = 0;
+    for (size_t i = 0; i < sets->num_labels; i++)
+        for (size_t k = 0; k < i; k++) {
+            const double order = (ms[i] - ms[k]) * (sets->labels[i].ms - sets->labels[k].ms);
+            sum += (order > 0) - (order < 0);
+        }
+    return 2 * sum / ((double)sets->num_labels * (double)(sets->num_labels - 1));
+}
+
+/* Gives the mean relative error and Kendall's tau on the sets that are tested by. */
+static ph_status test_sets(struct learner *learner)
 {
     const struct ph__cost_model model = ph__cost_nets_model(learner->nets);
     const struct ph__cost_labels *sets = &learner->sets[2];
-    double sum = 0;
+    double *ms = ph__arena_alloc_array(&learner->arena, sets->num_labels, sizeof *ms), sum = 0;
+    if (ms == NULL)
+        return PH_ERROR_MEMORY;
     for (size_t i = 0; i < sets->num_labels; i++) {
-        const struct ph__cost_label *label = &sets->labels[i];
-        float description[PH_COST_MOST_WIDTH], all[PH_COST_MOST_WIDTH] = {0};
-        double ms;
-        for (size_t part = 0; part < label->num_parts; part++) {
-            PH_TRY(model.describe(model.context, &label->parts[part], 1, description));
-            for (size_t k = 0; k < model.width; k++)
-                all[k] += description[k];
-        }
-        PH_TRY(model.compute(model.context, all, 1, &ms));
-        sum += fabs(ms - label->ms) / label->ms;
+        PH_TRY(predict(&model, &sets->labels[i], &ms[i]));
+        sum += fabs(ms[i] - sets->labels[i].ms) / sets->labels[i].ms;
     }
-    *mape_out = sum / (double)sets->num_labels;
+    learner->facts.mape = sum / (double)sets->num_labels;
+    learner->facts.tau = kendall_tau(sets, ms);
     return PH_OK;
 }
 
@@ -151,13 +170,14 @@ static ph_status learn_sets(struct learner *learner)
     memcpy(labels, train->labels, train->num_labels * sizeof *labels);
     memcpy(labels + train->num_labels, valid->labels, valid->num_labels * sizeof *labels);
     PH_TRY(ph__cost_learn_compute(learner->nets, labels, &training, &mape));
-    PH_TRY(test_sets(learner, &mape));
+    PH_TRY(test_sets(learner));
     learner->facts.labels = count + learner->sets[2].num_labels;
-    learner->facts.mape = mape;
     learner->facts.repeat_error = train->repeat_error;
-    printf("computing: mean error %.1f %% on %zu sets of tables that the net has not seen; measuring again "
-           "differs by %.1f %%\n",
-        100 * mape, learner->sets[2].num_labels, 100 * train->repeat_error);
+    printf(
+        "computing: mean error %.1f %%, Kendall's tau %.3f, on %zu sets of tables that the net has not seen; "
+        "measuring again differs by %.1f %%\n",
+        100 * learner->facts.mape, learner->facts.tau, learner->sets[2].num_labels,
+        100 * train->repeat_error);
     printf("sets of tables: %zu measured, %zu of them again beside other work, %zu dropped\n",
         learner->learning->num_sets,
         train->num_repeated + valid->num_repeated + learner->sets[2].num_repeated,

@@ -23,7 +23,7 @@ enum { VERSION = 1, MOST_JSON_BYTES = 1 << 16 };
 
 static const struct ph__json_field fields[] = {TEXT(machine), TEXT(processor), TEXT(isa), TEXT(date),
     OTHER(batch_size, PH_JSON_COUNT), OTHER(labels, PH_JSON_COUNT), OTHER(mape, PH_JSON_NUMBER),
-    OTHER(repeat_error, PH_JSON_NUMBER)};
+    OTHER(tau, PH_JSON_NUMBER), OTHER(repeat_error, PH_JSON_NUMBER)};
 enum { NUM_FIELDS = sizeof fields / sizeof fields[0] };
 
 /* ---- this machine ---- */

@@ -14,7 +14,7 @@ struct ph__cost_facts {
     char isa[16];        /* of the kernels that were measured: "avx512" */
     char date[32];       /* "2026-11-28 03:00 UTC" */
     uint64_t batch_size, labels;
-    double mape;         /* of the compute net, on labels held out */
+    double mape, tau;    /* of the compute net, on labels held out: mean relative error, Kendall's tau */
     double repeat_error; /* of measuring a label again */
 };
 

@@ -9,6 +9,8 @@
 #include "base/file/stream.h"
 #include "base/text/number.h"
 
+#define ROUNDED .02 /* how far figures that were printed with few digits may contradict each other */
+
 size_t ph__access_bin(uint64_t reads)
 {
     size_t bin = 0;
@@ -57,6 +59,7 @@ static ph_status take_histogram(
     struct ph__reader *reader, const char *title, double shares_out[PH_ACCESS_BINS])
 {
     const char *rest;
+    double sum = 0;
     PH_TRY(take(reader, title, &rest));
     for (size_t bin = 0; bin < PH_ACCESS_BINS; bin++) {
         char begin[48];
@@ -66,7 +69,11 @@ static ph_status take_histogram(
         else
             snprintf(begin, sizeof begin, "(%.0f+: ", low);
         PH_TRY(take_number(reader, begin, 0, 1, &shares_out[bin]));
+        sum += shares_out[bin];
     }
+    if (fabs(sum - 1) > ROUNDED)
+        return ph_fail(PH_ERROR_CONFIG, "%s:%" PRIu64 ": the shares of '%s' sum to %g, not to 1",
+            ph__reader_path(reader), ph__reader_line_number(reader), title, sum);
     PH_TRY(take(reader, "[", &rest));
     return take(reader, "[", &rest);
 }
@@ -95,6 +102,9 @@ static ph_status read_section(struct ph__reader *reader, struct ph__locality *lo
     PH_TRY(take_number(reader, "Avg # of indices: ", 1, most, &ids));
     PH_TRY(take_number(reader, "Avg # of unique cols: ", 1, ids, &rows));
     PH_TRY(take_number(reader, "Avg col size: ", 1, most, &locality->reuse));
+    if (fabs(locality->reuse * rows / ids - 1) > ROUNDED)
+        return ph_fail(PH_ERROR_CONFIG, "%s:%" PRIu64 ": %g ids of %g rows are %g a row, not %g",
+            ph__reader_path(reader), ph__reader_line_number(reader), ids, rows, ids / rows, locality->reuse);
     PH_TRY(take_histogram(reader, "Histogram of col sizes:", locality->rows));
     PH_TRY(
         take_histogram(reader, "Ratio of index distribution at different column sizes:", locality->accesses));

@@ -10,7 +10,7 @@
 static struct ph__cost_facts save(const char *folder, const char *processor, const char *isa)
 {
     struct ph__cost_nets *nets;
-    struct ph__cost_facts facts = {.labels = 7, .mape = .03, .repeat_error = .02};
+    struct ph__cost_facts facts = {.labels = 7, .mape = .03, .tau = .9, .repeat_error = .02};
     assert_ok(ph__cost_nets_create(test_seed(), 512, &nets));
     assert_ok(ph__cost_facts_here(&facts));
     if (processor != NULL)
@@ -49,7 +49,7 @@ static void loaded_costs_give_the_same_bits(void **state)
     assert_memory_equal(ms[0], ms[1], sizeof ms[0]);
     assert_int_equal(facts.batch_size, 512);
     assert_int_equal(facts.labels, 7);
-    assert_true(facts.mape == .03 && facts.repeat_error == .02);
+    assert_true(facts.mape == .03 && facts.tau == .9 && facts.repeat_error == .02);
     assert_string_equal(facts.date, saved.date);
     ph__cost_nets_destroy(before);
     ph__cost_nets_destroy(after);

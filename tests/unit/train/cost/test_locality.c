@@ -40,11 +40,27 @@ static void bad_text_is_refused_with_its_line(void **state)
     expect_refused(BEGIN, "but found 'the end of the file'");
 }
 
+static void figures_that_contradict_each_other_are_refused(void **state)
+{
+    (void)state;
+    const char *begin =
+        BEGIN "Avg # of unique cols: 20\nAvg col size: 4\nHistogram of col sizes:\n(0, 1]: .9\n";
+    char text[2048];
+    size_t length = (size_t)snprintf(text, sizeof text, "%s", begin);
+    for (size_t low = 1; low < 32768; low *= 2)
+        length += (size_t)snprintf(text + length, sizeof text - length, "(%zu, %zu]: 0\n", low, 2 * low);
+    snprintf(text + length, sizeof text - length, "(32768+: 0\n");
+    expect_refused(text, "locality.txt:23: the shares of 'Histogram of col sizes:' sum to 0.9, not to 1");
+    expect_refused(BEGIN "Avg # of unique cols: 20\nAvg col size: 5\n",
+        "locality.txt:5: 80 ids of 20 rows are 4 a row, not 5");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_read_row_lies_in_one_bin),
         cmocka_unit_test(bad_text_is_refused_with_its_line),
+        cmocka_unit_test(figures_that_contradict_each_other_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
