@@ -393,11 +393,13 @@ bool ph__placement_is_better(const struct ph__placement *placement, const struct
     return placement->ms + placement->moved_ms < other->ms + other->moved_ms;
 }
 
-static ph_status keep_better(struct ph__placer *placer, struct ph__placement *best)
+static ph_status keep_better(struct ph__placer *placer, size_t lane, struct ph__placement *best)
 {
     const struct ph__pricing *pricing = pricing_of(placer);
-    struct ph__placement trial = {
-        .is_there = best->is_there, .moved_ms = placer->moved_ms, .short_bytes = placer->short_bytes};
+    struct ph__placement trial = {.is_there = best->is_there,
+        .moved_ms = placer->moved_ms,
+        .lane = lane,
+        .short_bytes = placer->short_bytes};
     PH_TRY(ph__price_exchanges(pricing, placer->prices, &trial.ms));
     if (!ph__placement_is_better(&trial, best))
         return PH_OK;
@@ -407,22 +409,24 @@ static ph_status keep_better(struct ph__placer *placer, struct ph__placement *be
     return PH_OK;
 }
 
-ph_status ph__place(
-    struct ph__placer *placer, const struct ph__table_cut *cuts, struct ph__placement *placement_out)
+ph_status ph__place(struct ph__placer *placer, const struct ph__table_cut *cuts,
+    const struct ph__placement *similar, struct ph__placement *placement_out)
 {
+    const size_t first = similar != NULL && similar->lane > 0 ? similar->lane - 1 : 0;
+    const size_t end = similar != NULL ? ph__min(similar->lane + 2, (size_t)NUM_LANES) : NUM_LANES;
     placement_out->short_bytes = UINT64_MAX;
     placement_out->ms = INFINITY;
     PH_TRY(make_loads(placer, cuts));
     for (size_t u = 0; u < placer->num_units; u++)
         placer->order[u] = (uint32_t)u;
     qsort_r(placer->order, placer->num_units, sizeof *placer->order, dearest_first, placer->loads);
-    for (size_t lane = 0; lane < NUM_LANES; lane++) {
+    for (size_t lane = first; lane < NUM_LANES && (lane < end || isinf(placement_out->ms)); lane++) {
         PH_TRY(begin_lane(placer, cuts, lane + 1 < NUM_LANES ? 1 + .05 * (double)lane : INFINITY));
         for (size_t i = 0; i < placer->num_units && !placer->is_dead; i++)
             if (cuts[placer->units[placer->order[i]].tables[0]].kind != PH_SHARD_DATA_PARALLEL)
                 PH_TRY(place_unit(placer, placer->order[i], cuts));
         if (!placer->is_dead)
-            PH_TRY(keep_better(placer, placement_out));
+            PH_TRY(keep_better(placer, lane, placement_out));
         if (!placer->is_limiting)
             break; /* wider lanes place everything alike */
     }

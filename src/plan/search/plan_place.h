@@ -37,6 +37,7 @@ struct ph__table_cut {
 struct ph__placement {
     bool *is_there; /* (num_tables, world_size) the rank has a part of the table */
     double ms, moved_ms;
+    size_t lane;          /* the limit on columns that it was found with */
     uint64_t short_bytes; /* beyond the limits, of all ranks and hosts together */
 };
 
@@ -47,9 +48,10 @@ struct ph__placer;
 
 ph_status ph__placer_create(const struct ph__placing *placing, struct ph__placer **placer_out);
 void ph__placer_destroy(struct ph__placer *placer);
-/* Places tables cut so (num_tables); the placement's memory is the caller's. Errors of the model. */
-ph_status ph__place(
-    struct ph__placer *placer, const struct ph__table_cut *cuts, struct ph__placement *placement_out);
+/* Places tables cut so (num_tables), with limits on columns near that of a placement of similar cuts, or with
+ * all of them: NULL. The placement's memory is the caller's. Errors of the model. */
+ph_status ph__place(struct ph__placer *placer, const struct ph__table_cut *cuts,
+    const struct ph__placement *similar, struct ph__placement *placement_out);
 /* Returns a table's milliseconds on a rank of its own, and the bytes of its largest part. */
 double ph__placer_table_ms(const struct ph__placer *placer, size_t table);
 uint64_t ph__cut_bytes(const struct ph__table_facts *table, const struct ph__table_cut *cut);

@@ -11,9 +11,10 @@
 #include "plan/plan_cost.h"
 #include "plan/search/plan_place.h"
 
-/* The beam keeps BEAM ways of cutting the tables, at most DEPTH moves from whole ones, and moves the
- * CANDIDATES largest tables and as many of the dearest. */
-enum { BEAM = 3, DEPTH = 10, CANDIDATES = 10 };
+/* The beam keeps some ways of cutting the tables, the more the fewer tables there are, and moves the
+ * CANDIDATES largest tables of each and as many of the dearest, at most DEPTH times, and PATIENCE times
+ * without a gain. */
+enum { LEAST_BEAM = 3, MOST_BEAM = 16, BEAM_TABLES = 96, DEPTH = 10, PATIENCE = 2, CANDIDATES = 10 };
 
 struct state {
     struct ph__table_cut *cuts; /* (num_tables) */
@@ -24,8 +25,8 @@ struct search {
     const struct ph__search_options *options;
     struct ph__arena arena;
     struct ph__placer *placer;
-    struct state best, *beam, *next; /* (BEAM), (BEAM) */
-    size_t num_beam, num_next;
+    struct state best, *beam, *next; /* (width), (width) */
+    size_t width, num_beam, num_next;
     struct state trial;
     bool *is_whole;         /* (num_tables) a group that lies together has it */
     struct ph__plan greedy; /* the greedy planner's plan, where that keeps the limits */
@@ -71,22 +72,25 @@ static size_t find_like(const struct search *search)
     return i;
 }
 
-/* Places the trial's cuts, and keeps it among the next states and as the best where it is good enough. */
-static ph_status try_cuts(struct search *search)
+/* Places the trial's cuts, which were made from a state, and keeps it among the next states and as the best
+ * where it is good enough. from NULL: it is a beginning. */
+static ph_status try_cuts(struct search *search, const struct state *from)
 {
     const struct ph__search_options *options = search->options;
     size_t place = search->num_next;
     if (search->is_stopped || find_like(search) < search->num_next)
         return PH_OK;
-    PH_TRY(ph__place(search->placer, search->trial.cuts, &search->trial.placement));
+    PH_TRY(ph__place(search->placer, search->trial.cuts, from != NULL ? &from->placement : NULL,
+        &search->trial.placement));
     while (place > 0 && ph__placement_is_better(&search->trial.placement, &search->next[place - 1].placement))
         place--;
-    if (place < BEAM) {
-        const struct state spare = search->next[BEAM - 1];
-        memmove(search->next + place + 1, search->next + place, (BEAM - 1 - place) * sizeof *search->next);
+    if (place < search->width) {
+        const struct state spare = search->next[search->width - 1];
+        memmove(search->next + place + 1, search->next + place,
+            (search->width - 1 - place) * sizeof *search->next);
         search->next[place] = spare;
         copy_state(search, &search->trial, &search->next[place]);
-        search->num_next = ph__min(search->num_next + 1, (size_t)BEAM);
+        search->num_next = ph__min(search->num_next + 1, search->width);
     }
     if (search->progress.num_tried++ == 0 ||
         ph__placement_is_better(&search->trial.placement, &search->best.placement))
@@ -100,40 +104,34 @@ static ph_status try_cuts(struct search *search)
 
 /* ---- moves ---- */
 
-/* Cuts a table of the trial further into columns, or rows; or what was cut the other way, into as many parts;
- * or copies it. Returns false where it cannot. */
+/* Cuts a table of the trial into twice as many columns, or rows; into as many of those as it had of the
+ * others; or copies it, or makes it whole. Returns false where that cannot be, or changes nothing. */
 static bool move(const struct search *search, size_t table, enum ph__shard_kind kind)
 {
     const struct ph__table_facts *facts = &pricing_of(search)->tables[table];
+    const bool is_cut = kind == PH_SHARD_COLUMN_WISE || kind == PH_SHARD_ROW_WISE;
     struct ph__table_cut *cut = &search->trial.cuts[table];
-    const size_t world_size = pricing_of(search)->topology->world_size;
-    size_t most = world_size;
+    const struct ph__table_cut former = *cut;
+    size_t most = pricing_of(search)->topology->world_size, parts = ph__max((size_t)former.num_parts, 2u);
     if (kind == PH_SHARD_COLUMN_WISE)
         most = ph__min(most, ph__most_column_shards(facts));
     if (kind == PH_SHARD_ROW_WISE)
         most = (size_t)ph__min(most, facts->num_rows);
-    if (search->is_whole[table] || cut->kind == PH_SHARD_DATA_PARALLEL)
-        return false;
-    if (kind == PH_SHARD_DATA_PARALLEL) {
-        *cut = (struct ph__table_cut){kind, 1};
-        return world_size > 1;
-    }
-    const bool is_other = cut->kind != PH_SHARD_TABLE_WISE && cut->kind != kind;
-    if (is_other ? most < 2 : cut->num_parts >= most)
-        return false;
-    *cut =
-        (struct ph__table_cut){kind, (uint32_t)ph__min((is_other ? 1u : 2u) * (size_t)cut->num_parts, most)};
-    return true;
+    if (former.kind == kind)
+        parts = 2 * (size_t)former.num_parts;
+    *cut = (struct ph__table_cut){kind, (uint32_t)(is_cut ? ph__min(parts, most) : 1)};
+    return !search->is_whole[table] && most > 1 &&
+           (cut->kind != former.kind || cut->num_parts != former.num_parts);
 }
 
 static ph_status try_moves(struct search *search, const struct state *from, size_t table)
 {
     static const enum ph__shard_kind kinds[] = {
-        PH_SHARD_COLUMN_WISE, PH_SHARD_ROW_WISE, PH_SHARD_DATA_PARALLEL};
+        PH_SHARD_COLUMN_WISE, PH_SHARD_ROW_WISE, PH_SHARD_DATA_PARALLEL, PH_SHARD_TABLE_WISE};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         copy_state(search, from, &search->trial);
         if (move(search, table, kinds[k]))
-            PH_TRY(try_cuts(search));
+            PH_TRY(try_cuts(search, from));
     }
     return PH_OK;
 }
@@ -263,23 +261,23 @@ static ph_status begin(struct search *search)
 {
     const struct ph__pricing *pricing = pricing_of(search);
     cut_whole(search);
-    PH_TRY(try_cuts(search));
+    PH_TRY(try_cuts(search, NULL));
     cut_rows(search);
-    PH_TRY(try_cuts(search));
+    PH_TRY(try_cuts(search, NULL));
     if (pricing->machine->rank_bytes > 0) {
         cut_to_fit(search);
-        PH_TRY(try_cuts(search));
+        PH_TRY(try_cuts(search, NULL));
     }
     if (search->options->placing.from != NULL) {
         cut_as(search, search->options->placing.from);
-        PH_TRY(try_cuts(search));
+        PH_TRY(try_cuts(search, NULL));
     }
     if (ph__plan_greedy(pricing->machine, pricing->topology, pricing->step, pricing->tables,
             pricing->num_tables, &search->greedy) != PH_OK)
         return PH_OK; /* the search says what does not fit */
     PH_TRY(price_greedy(search));
     cut_as(search, &search->greedy);
-    return try_cuts(search);
+    return try_cuts(search, NULL);
 }
 
 /* ---- the search ---- */
@@ -290,7 +288,7 @@ static ph_status run(struct search *search)
     if (is_taken == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(begin(search));
-    for (size_t level = 1; level <= DEPTH && !search->is_stopped; level++) {
+    for (size_t level = 1, vain = 0; level <= DEPTH && vain < PATIENCE && !search->is_stopped; level++) {
         struct state *const beam = search->beam;
         const struct ph__placement before = search->best.placement;
         search->beam = search->next;
@@ -300,8 +298,7 @@ static ph_status run(struct search *search)
         search->progress.level = level;
         for (size_t i = 0; i < search->num_beam; i++)
             PH_TRY(extend(search, &search->beam[i], is_taken));
-        if (!ph__placement_is_better(&search->best.placement, &before))
-            break;
+        vain = ph__placement_is_better(&search->best.placement, &before) ? 0 : vain + 1;
     }
     return PH_OK;
 }
@@ -360,11 +357,13 @@ static ph_status create(struct search *search)
     const struct ph__plan_limits *limits = &search->options->placing.limits;
     search->is_whole =
         ph__arena_alloc_array(&search->arena, pricing_of(search)->num_tables, sizeof *search->is_whole);
-    search->beam = ph__arena_alloc_array(&search->arena, 2 * BEAM, sizeof *search->beam);
+    search->width =
+        ph__min(ph__max(BEAM_TABLES / ph__max(pricing_of(search)->num_tables, 1u), LEAST_BEAM), MOST_BEAM);
+    search->beam = ph__arena_alloc_array(&search->arena, 2 * search->width, sizeof *search->beam);
     if (search->is_whole == NULL || search->beam == NULL)
         return PH_ERROR_MEMORY;
-    search->next = search->beam + BEAM;
-    for (size_t i = 0; i < 2 * BEAM; i++)
+    search->next = search->beam + search->width;
+    for (size_t i = 0; i < 2 * search->width; i++)
         PH_TRY(make_state(search, &search->beam[i]));
     PH_TRY(make_state(search, &search->best));
     PH_TRY(make_state(search, &search->trial));
