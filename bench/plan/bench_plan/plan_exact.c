@@ -194,7 +194,7 @@ double plan_exact_search(const struct plan_task *task, bool are_whole)
 
 static double table_ms(const struct plan_task *task, size_t table)
 {
-    const struct ph__cost_model *model = &task->analytic_model;
+    const struct ph__cost_model *model = &task->model; /* analytic */
     const struct ph__cost_part part =
         ph__cost_part(&task->pricing, table, (double)task->facts[table].num_rows, task->facts[table].dim, 1);
     float description[PH_COST_MOST_WIDTH];

@@ -8,32 +8,57 @@
 #include "figures.h"
 #include "plan/plan_choice.h"
 #include "plan/plan_cost.h"
+#include "sim/exchange_time.h"
 
-/* ---- the model: learnt compute where there are nets, and the analytic exchange ---- */
+/* ---- the model ---- */
 
 static ph_status describe(
     void *context, const struct ph__cost_part *parts, size_t count, float *descriptions_out)
 {
-    const struct plan_task *task = context;
-    return task->learnt.describe(task->learnt.context, parts, count, descriptions_out);
+    const struct ph__cost_model *model = &((const struct plan_task *)context)->computing;
+    return model->describe(model->context, parts, count, descriptions_out);
 }
 
 static ph_status compute(void *context, const float *sets, size_t count, double *ms_out)
 {
-    const struct plan_task *task = context;
-    return task->learnt.compute(task->learnt.context, sets, count, ms_out);
+    const struct ph__cost_model *model = &((const struct plan_task *)context)->computing;
+    return model->compute(model->context, sets, count, ms_out);
 }
 
 static ph_status exchange(void *context, enum ph__exchange_way way, const struct ph__topology *topology,
     const double *columns, const double *starts_ms, double *ms_out)
 {
-    const struct ph__cost_model *analytic = &((const struct plan_task *)context)->analytic_model;
-    return analytic->exchange(analytic->context, way, topology, columns, starts_ms, ms_out);
+    const struct ph__cost_model *model = &((const struct plan_task *)context)->exchanging;
+    return model->exchange(model->context, way, topology, columns, starts_ms, ms_out);
+}
+
+static ph_status simulate(void *context, enum ph__exchange_way way, const struct ph__topology *topology,
+    const double *columns, const double *starts_ms, double *ms_out)
+{
+    const struct plan_task *task = context;
+    struct ph__fabric fabric = *task->costs.fabric;
+    fabric.ranks_per_host = topology->ranks_per_host;
+    const struct ph__exchange_case simulated = {.way = way,
+        .world_size = topology->world_size,
+        .bytes = PLAN_BATCH / (double)topology->world_size * sizeof(ph_real),
+        .columns = columns,
+        .starts_ms = starts_ms};
+    return ph__exchange_simulate(&fabric, &simulated, ms_out);
 }
 
 /* ---- tasks ---- */
 
-void plan_task_finish(struct plan_task *task, struct ph__cost_nets *nets, double num_gb)
+static void make_model(struct plan_task *task, const struct plan_costs *costs)
+{
+    const struct ph__cost_model analytic = ph__analytic_model(&task->analytic);
+    task->costs = *costs;
+    task->computing = costs->compute != NULL ? ph__cost_nets_model(costs->compute) : analytic;
+    task->exchanging = costs->exchange != NULL ? ph__cost_nets_model(costs->exchange) : analytic;
+    task->model = (struct ph__cost_model){
+        task->computing.name, task, task->computing.width, describe, compute, exchange};
+}
+
+void plan_task_finish(struct plan_task *task, const struct plan_costs *costs, double num_gb)
 {
     double bytes = 0;
     for (size_t i = 0; i < task->num_tables; i++) {
@@ -52,10 +77,7 @@ void plan_task_finish(struct plan_task *task, struct ph__cost_nets *nets, double
     task->machine =
         ph__plan_machine_nominal((uint64_t)(bytes * 16 / num_gb / (double)task->topology.world_size));
     task->analytic = (struct ph__analytic_cost){task->machine, task->step};
-    task->analytic_model = ph__analytic_model(&task->analytic);
-    task->learnt = nets != NULL ? ph__cost_nets_model(nets) : task->analytic_model;
-    task->model =
-        (struct ph__cost_model){task->learnt.name, task, task->learnt.width, describe, compute, exchange};
+    make_model(task, costs);
     task->pricing = (struct ph__pricing){.model = &task->model,
         .machine = &task->machine,
         .topology = &task->topology,
@@ -64,7 +86,7 @@ void plan_task_finish(struct plan_task *task, struct ph__cost_nets *nets, double
         .num_tables = task->num_tables};
 }
 
-void plan_task_draw(const struct plan_draw *draw, struct ph__cost_nets *nets, struct plan_task *task_out)
+void plan_task_draw(const struct plan_draw *draw, const struct plan_costs *costs, struct plan_task *task_out)
 {
     struct ph__rng_sequence *rng = &task_out->rng;
     *rng = (struct ph__rng_sequence){.key = {draw->seed, 0, ph__hash_name("bench.plan")}};
@@ -82,7 +104,7 @@ void plan_task_draw(const struct plan_draw *draw, struct ph__cost_nets *nets, st
         while (task_out->tables[i].dim < draw->least_dim || task_out->tables[i].dim > draw->most_dim);
     }
     const double share = ph__rng_next_uniform(rng);
-    plan_task_finish(task_out, nets, draw->least_gb + share * (draw->most_gb - draw->least_gb));
+    plan_task_finish(task_out, costs, draw->least_gb + share * (draw->most_gb - draw->least_gb));
 }
 
 /* ---- prices ---- */
@@ -173,11 +195,15 @@ double plan_task_measure(const struct plan_task *task, const struct ph__plan *pl
     struct ph__cost_measure *measure, size_t *num_rounded_out)
 {
     struct ph__rank_price prices[PLAN_MOST_RANKS];
+    struct ph__cost_model simulated = task->model;
+    struct ph__pricing pricing = task->pricing;
     double ms;
     bench_check(ph__plan_price(&task->pricing, plan, prices, &ms)); /* replicas and columns */
     for (size_t rank = 0; rank < task->topology.world_size; rank++)
         prices[rank].compute_ms = measure_rank(task, plan, rank, measure);
-    bench_check(ph__price_exchanges(&task->pricing, prices, &ms));
+    simulated.exchange = task->costs.fabric != NULL ? simulate : simulated.exchange;
+    pricing.model = &simulated;
+    bench_check(ph__price_exchanges(&pricing, prices, &ms));
     *num_rounded_out = count_rounded(plan);
     return ms;
 }
