@@ -28,12 +28,12 @@ def read_tasks(lines):
 
 
 def plan_task(ranks, tables):
-    """Returns the plan's entry of each table; None: the planner has found nothing."""
+    """Returns the choice for each table, by its number; None: the planner has found nothing."""
     collection = torchrec.EmbeddingBagCollection(
         device=torch.device("meta"),
         tables=[
-            torchrec.EmbeddingBagConfig(name=name, num_embeddings=rows, embedding_dim=dim, feature_names=[name])
-            for name, rows, dim, _ in tables
+            torchrec.EmbeddingBagConfig(name=str(i), num_embeddings=rows, embedding_dim=dim, feature_names=[name])
+            for i, (name, rows, dim, _) in enumerate(tables)
         ],
     )
     rank_bytes, memory, link = ranks
@@ -41,7 +41,7 @@ def plan_task(ranks, tables):
         world_size=RANKS, local_world_size=RANKS, compute_device="cuda", hbm_cap=int(rank_bytes), ddr_cap=0,
         hbm_mem_bw=memory / 1e3, intra_host_bw=link / 1e3, inter_host_bw=link / 1e3,
     )  # fmt: skip
-    constraints = {name: planner.ParameterConstraints(pooling_factors=[ids]) for name, _, _, ids in tables}
+    constraints = {str(i): planner.ParameterConstraints(pooling_factors=[ids]) for i, (*_, ids) in enumerate(tables)}
     by_rules = planner.EmbeddingShardingPlanner(
         topology=topology, batch_size=BATCH // RANKS, constraints=constraints, stats=[],
         storage_reservation=FixedPercentageStorageReservation(percentage=0),
@@ -69,7 +69,7 @@ def main():
         print(f"torchrec {index} {time.perf_counter() - begin:.3f}", flush=True)
         if choices is not None:
             lines = [f"version: 1\nworld_size: {RANKS}\nranks_per_host: {RANKS}\ntables:"]
-            lines += [line_of(name, choices[name]) for name, *_ in tables]
+            lines += [line_of(name, choices[str(i)]) for i, (name, *_) in enumerate(tables)]
             (folder / f"task_{index}.yaml").write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
