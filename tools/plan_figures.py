@@ -4,7 +4,7 @@
     tools/plan_figures.py [--part net|tasks|exact|speed|controls|all] [--cost FOLDER] [--count 100] [--measured 100]
                           [--sets 10000] [--build build/release] [--out build/bench/plan]
 
-net         learns costs of batches of 2048 samples into the folder (phloem plan --learn, half an hour), unless it is there:
+net         learns costs of plan_steps.py's job into the folder (phloem plan --learn, half an hour), unless it is there:
             errors on tables and exchanges that no net has seen. Kendall's tau >= .95, mean error <= 5 % and <= 1.5 times what
             a second measurement differs
 tasks       10 to 59 tables on 4 ranks that they fill by a quarter to fifteen sixteenths, at most 16, 64 and 128 wide: the
@@ -35,13 +35,14 @@ import statistics
 import subprocess
 import sys
 
+import plan_steps
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEURISTICS = ("dim", "bytes", "dim*pooling", "dim*pooling*log10(rows)")
 SEARCH, GREEDY, RANDOM, GIVEN, BEST = "search", "greedy", "random", "given", "best heuristic of each task"
 WIDTHS = (16, 64, 128)
 LEAST_HEURISTIC, LEAST_GREEDY = 10, 5  # % at the last of the widths
 MOST_SECONDS, MOST_SECONDS_LARGE, MOST_OF_MEAN, MOST_OF_OPTIMUM = 1, 10, 1.10, 1.05
-JOB = {"train.batch_size": "2048", "optimizer.kind": "sgd", "threads": "1"}
 LEAST_TAU, MOST_ERROR, MOST_OF_REPEAT = 0.95, 0.05, 1.5
 
 Task = collections.namedtuple("Task", "index tables method seconds model measured rounded")
@@ -99,10 +100,9 @@ def mean_and_half_width(values):
 
 def net(figures):
     if not figures.cost.exists():
-        sets = [word for pair in JOB.items() for word in ("--set", "=".join(pair))]
-        phloem = pathlib.Path(figures.options.build).resolve() / "phloem"
-        words = ["--learn", figures.cost, "--sets", figures.options.sets, *sets]
-        print(figures.text_of(phloem, "plan", ROOT / "configs" / "synthetic" / "large.yaml", *words))
+        bench = plan_steps.Bench(figures.options.build, figures.out)
+        plan_steps.write_job(bench)
+        plan_steps.learn(bench, figures.options.sets, figures.cost)
     facts = json.loads((figures.cost / "cost.json").read_text(encoding="utf-8"))
     tau, error, repeat = facts["tau"], facts["mape"], facts["repeat_error"]
     print(f"{facts['labels']} sets of tables, {facts['processor']}, {facts['date']}\n")

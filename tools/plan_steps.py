@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what a learnt plan is worth in whole steps, and how far simulated exchanges are from real ones.
 
-    tools/plan_steps.py [--part exchange|simulated|real|all] [--costs DIR] [--sets 3000] [--rounds 7] [--build build/release]
+    tools/plan_steps.py [--part exchange|simulated|real|all] [--costs DIR] [--sets 10000] [--rounds 7] [--build build/release]
                         [--out build/bench/plan]
 
 exchange    two network namespaces of a rank each, 800 Mb/s (tools/rack_network.sh): exchanges of drawn columns and starts, in
@@ -10,7 +10,7 @@ simulated   a DLRM of 26 unequal tables on 4 and 8 ranks, 2 a host, 10 Gb/s: ste
             and by random ones, whole tables on random ranks. Operators take the time that they take on this machine
 real        the same on 2 ranks of this machine, in rounds, one run of each plan a round; medians count
 
-Costs are learnt first (phloem plan --learn, minutes), unless --costs names a folder that has them for batches of 2048.
+Costs are learnt first (phloem plan --learn, half an hour), unless the folder of costs is there, from here or plan_figures.py.
 Ends with 1 where the control holds no worse, or the learnt plan's step is longer than random plans'; 77 where nothing can run.
 
 Build first: cmake --preset release -DPH_BENCH=ON && cmake --build build/release --target phloem bench_exchange
@@ -38,12 +38,12 @@ CLUSTER = (
 
 
 class Bench:
-    def __init__(self, arguments):
-        self.out = pathlib.Path(arguments.out).resolve()
+    def __init__(self, build, out, rounds=1):
+        self.out = pathlib.Path(out).resolve()
         self.out.mkdir(parents=True, exist_ok=True)
-        self.build = pathlib.Path(arguments.build).resolve()
+        self.build = pathlib.Path(build).resolve()
         self.phloem = self.build / "phloem"
-        self.rounds, self.is_fine = arguments.rounds, True
+        self.rounds, self.is_fine = rounds, True
         self.environment = {
             **os.environ,
             "PHLOEM_PLUGINS": str(self.build),
@@ -114,11 +114,9 @@ def write_job(bench):
         bench.run(bench.phloem, "synth", "job.yaml", "--out", "data")
 
 
-def learn(bench, arguments):
-    if arguments.costs is not None:
-        return pathlib.Path(arguments.costs).resolve()
-    print(bench.run(bench.phloem, "plan", "job.yaml", "--learn", "costs", "--topology", "cluster.yaml", "--sets", arguments.sets))
-    return bench.out / "costs"
+def learn(bench, num_sets, costs):
+    where = ["--topology", "cluster.yaml", "--sets", num_sets]
+    print(bench.run(bench.phloem, "plan", "job.yaml", "--learn", costs, *where))
 
 
 def write_random(bench, world, number):
@@ -182,17 +180,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--part", choices=["exchange", "simulated", "real", "all"], default="all")
     parser.add_argument("--costs")
-    parser.add_argument("--sets", type=int, default=3000)
+    parser.add_argument("--sets", type=int, default=10000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--out", default="build/bench/plan")
     arguments = parser.parse_args()
-    bench = Bench(arguments)
+    bench = Bench(arguments.build, arguments.out, arguments.rounds)
     if arguments.part in ("exchange", "all"):
         exchange(bench)
     if arguments.part != "exchange":
         write_job(bench)
-        costs = learn(bench, arguments)
+        costs = pathlib.Path(arguments.costs or bench.out / "costs").resolve()
+        if not costs.exists():
+            learn(bench, arguments.sets, costs)
         if arguments.part in ("simulated", "all"):
             simulated(bench, costs)
         if arguments.part in ("real", "all"):

@@ -10,7 +10,7 @@
 
 enum { PLAN_BATCH = 2048, PLAN_POOL = 856, PLAN_MOST_RANKS = 128 };
 
-/* What plans are priced by; all may be absent. */
+/* Costs that plans are priced by; all may be absent. */
 struct plan_costs {
     struct ph__cost_nets *compute, *exchange; /* NULL: the analytic model */
     const struct ph__fabric *fabric; /* of measured plans' simulated exchanges; NULL: analytic ones */

@@ -14,7 +14,7 @@
 
 enum {
     NUM_TABLES = 10000,    /* far more than sets have: nets learn of tables, not of sets alone */
-    NUM_RUNS = 15,         /* of a set */
+    NUM_RUNS = 13,         /* of a set */
     MOST_EXCHANGES = 2000, /* each way; at most as many as sets of tables */
     NUM_EPOCHS = 1000,
     LEAST_SETS = 100,

@@ -3,36 +3,7 @@
 #ifndef PH_PLAN_SEARCH_PLAN_PLACE_H
 #define PH_PLAN_SEARCH_PLAN_PLACE_H
 
-#include "plan/search/plan_price.h"
-
-/* Tables that lie on one rank, whole; or of which no two lie on one rank. */
-struct ph__table_group {
-    const uint32_t *tables;
-    size_t num_tables;
-    bool is_apart;
-};
-
-/* Limits of a plan; zero-initialised: none but those of the machine. All is borrowed. */
-struct ph__plan_limits {
-    const uint64_t *rank_bytes; /* (world_size); NULL: the machine's, for each rank */
-    uint64_t host_bytes;        /* of a host's ranks together; 0: no limit */
-    const struct ph__table_group *groups;
-    size_t num_groups;
-};
-
-/* A search's task; all is borrowed. */
-struct ph__placing {
-    const struct ph__pricing *pricing;
-    struct ph__plan_limits limits;
-    const struct ph__plan *from; /* plan to start from; NULL: none */
-    double ms_per_moved_gb;      /* price on bytes that lie elsewhere than in `from` */
-};
-
-/* A table's cut: table_wise, column_wise or row_wise into num_parts, or data_parallel. */
-struct ph__table_cut {
-    enum ph__shard_kind kind;
-    uint32_t num_parts;
-};
+#include "plan/search/plan_parts.h"
 
 struct ph__placement {
     bool *is_there; /* (num_tables, world_size) the rank has a part of the table */
@@ -52,8 +23,10 @@ void ph__placer_destroy(struct ph__placer *placer);
  * all of them: NULL. The placement's memory is the caller's. Errors of the model. */
 ph_status ph__place(struct ph__placer *placer, const struct ph__table_cut *cuts,
     const struct ph__placement *similar, struct ph__placement *placement_out);
-/* Returns a table's milliseconds on a rank of its own, and the bytes of its largest part. */
+/* Improves a placement of these cuts part by part (plan_refine.h). Errors of the model. */
+ph_status ph__placer_refine(
+    struct ph__placer *placer, const struct ph__table_cut *cuts, struct ph__placement *placement);
+/* Returns a table's milliseconds on a rank of its own. */
 double ph__placer_table_ms(const struct ph__placer *placer, size_t table);
-uint64_t ph__cut_bytes(const struct ph__table_facts *table, const struct ph__table_cut *cut);
 
 #endif

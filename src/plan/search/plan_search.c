@@ -12,9 +12,9 @@
 #include "plan/search/plan_place.h"
 
 /* The beam keeps some ways of cutting the tables, the more the fewer tables there are, and moves the
- * CANDIDATES largest tables of each and as many of the dearest, at most DEPTH times, and PATIENCE times
+ * CANDIDATES largest tables of each and as many of the dearest, at most DEPTH times, and twice or more
  * without a gain. */
-enum { LEAST_BEAM = 3, MOST_BEAM = 16, BEAM_TABLES = 96, DEPTH = 10, PATIENCE = 2, CANDIDATES = 10 };
+enum { LEAST_BEAM = 3, MOST_BEAM = 16, BEAM_TABLES = 96, DEPTH = 10, CANDIDATES = 10 };
 
 struct state {
     struct ph__table_cut *cuts; /* (num_tables) */
@@ -288,7 +288,8 @@ static ph_status run(struct search *search)
     if (is_taken == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(begin(search));
-    for (size_t level = 1, vain = 0; level <= DEPTH && vain < PATIENCE && !search->is_stopped; level++) {
+    for (size_t level = 1, vain = 0; level <= DEPTH && vain < 1 + search->width / 3 && !search->is_stopped;
+         level++) {
         struct state *const beam = search->beam;
         const struct ph__placement before = search->best.placement;
         search->beam = search->next;
@@ -299,6 +300,19 @@ static ph_status run(struct search *search)
         for (size_t i = 0; i < search->num_beam; i++)
             PH_TRY(extend(search, &search->beam[i], is_taken));
         vain = ph__placement_is_better(&search->best.placement, &before) ? 0 : vain + 1;
+    }
+    return PH_OK;
+}
+
+/* Refines the best state, and those of the last beams, any of which may become the best. */
+static ph_status refine(struct search *search)
+{
+    PH_TRY(ph__placer_refine(search->placer, search->best.cuts, &search->best.placement));
+    for (size_t i = 0; i < search->num_next + search->num_beam; i++) {
+        struct state *state = i < search->num_next ? &search->next[i] : &search->beam[i - search->num_next];
+        PH_TRY(ph__placer_refine(search->placer, state->cuts, &state->placement));
+        if (ph__placement_is_better(&state->placement, &search->best.placement))
+            copy_state(search, state, &search->best);
     }
     return PH_OK;
 }
@@ -395,6 +409,8 @@ ph_status ph__plan_search(
     ph_status status = create(&search);
     if (status == PH_OK)
         status = run(&search);
+    if (status == PH_OK)
+        status = refine(&search);
     if (status == PH_OK)
         status = finish(&search, plan_out, slowest_ms_out);
     ph__plan_fini(&search.greedy);

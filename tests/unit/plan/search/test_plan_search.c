@@ -107,6 +107,36 @@ static void a_search_is_at_least_as_good_as_whole_tables_and_the_greedy_planner(
     assert_true(worst <= 1.05);
 }
 
+static void whole_tables_are_laid_as_brute_force_lays_them(void **state)
+{
+    (void)state;
+    static const uint32_t numbers[FEW_TABLES] = {0, 1, 2, 3, 4, 5, 6};
+    struct ph__table_group alone[FEW_TABLES]; /* a group that lies together is not cut */
+    struct task task = {.drawing.rng.key.seed = test_seed()};
+    double worst = 0;
+    size_t num_best = 0;
+    for (size_t i = 0; i < FEW_TABLES; i++)
+        alone[i] = (struct ph__table_group){&numbers[i], 1, false};
+    for (size_t trial = 0; trial < TRIALS; trial++) {
+        struct ph__plan plan;
+        uint64_t fullest;
+        double ms;
+        draw_task(&task, FEW_TABLES, (struct ph__topology){2 + trial % 2, 2 + trial % 2}, 0);
+        const struct ph__search_options options = {
+            .placing = {.pricing = &task.pricing,
+                .limits = {.groups = alone, .num_groups = task.drawing.num_tables}}};
+        assert_ok(ph__plan_search(&options, &plan, &ms));
+        const double of_best = price_of(&task, &plan, &fullest) / best_of_whole_tables(&task);
+        num_best += of_best <= 1 + 1e-6;
+        worst = fmax(worst, of_best);
+        ph__plan_fini(&plan);
+    }
+    print_message(
+        "whole tables: %zu of %d as by brute force, at worst %.4f of it\n", num_best, TRIALS, worst);
+    assert_true(worst <= 1.05);
+    assert_true(num_best >= TRIALS - 2); /* without refinement 53 to 56 */
+}
+
 /* ---- limits ---- */
 
 /* Twelve equal tables on four ranks. */
@@ -207,9 +237,11 @@ static void a_plan_to_start_from_is_kept_where_moving_is_dear(void **state)
     struct task task = {.drawing.rng.key.seed = test_seed()};
     struct ph__plan from, cheap, dear;
     double ms;
-    draw_task(&task, MAX_TABLES, (struct ph__topology){4, 2}, 0);
+    do
+        draw_task(&task, MAX_TABLES, (struct ph__topology){4, 2}, 0);
+    while (task.drawing.num_tables < 4);
     for (size_t i = 0; i < task.drawing.num_tables; i++) {
-        task.drawing.places[i][0] = (uint32_t)(i % 2);
+        task.drawing.places[i][0] = 0;
         task.drawing.choices[i] =
             (struct ph__plan_choice){PH_SHARD_TABLE_WISE, task.drawing.places[i], 1, NULL};
     }
@@ -315,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_search_is_at_least_as_good_as_whole_tables_and_the_greedy_planner),
+        cmocka_unit_test(whole_tables_are_laid_as_brute_force_lays_them),
         cmocka_unit_test(groups_lie_together_and_apart),
         cmocka_unit_test(slow_and_small_ranks_get_less),
         cmocka_unit_test(what_fits_nowhere_is_refused_with_the_bytes_that_are_missing),
