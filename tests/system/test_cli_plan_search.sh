@@ -86,6 +86,31 @@ for way in '' --search; do
     }
 done
 
+# A long search is interrupted, and keeps the best plan so far.
+cat >many.yaml <<'END'
+data:
+  train: many.tsv
+  format: tsv
+  fields:
+    - {name: label, kind: label}
+    - {name: "C*", kind: id, encoding: raw, rows: 100000}
+model: {kind: dnn, embedding_dim: 32, hidden_units: [8]}
+train: {batch_size: 1000}
+END
+{
+    printf 'label'
+    printf '\tC%s' $(seq 1000)
+    printf '\n1'
+    printf '\t%s' $(seq 1000)
+    printf '\n'
+} >many.tsv
+begins plan many.yaml --world 128 --ranks-per-host 8 --rank-memory 400000000 --search --out many_plan.yaml
+sleep 1
+kill -s INT "$process"
+ends 0
+contains stderr 'the search was interrupted: this is the best plan so far'
+succeeds plan many.yaml --world 128 --ranks-per-host 8 --plan many_plan.yaml --quiet
+
 # Rows for fast memory are counted: all of them when it has room for all.
 # shellcheck disable=SC2086
 {
@@ -106,6 +131,7 @@ succeeds train job.yaml --out run --quiet
     contains stdout 'They are scaled to '
     contains stdout ' steps of run: computing '
     fails 4 'norun/costs.json' $on --learn-from norun
+    fails 2 'costs were measured with other tables' $on --learn-from run --set model.embedding_dim=8
     sed -i 's/"processor": "[^"]*"/"processor": "Abacus"/' run/costs.json
     fails 2 "'Abacus'" $on --learn-from run
     succeeds $on --learn-from run --foreign-cost --out -

@@ -5,8 +5,8 @@
 
 #include "base/memory/memory.h"
 
-enum { MOST_GIVEN = 2, MOST_TRIALS = 4000 };
-#define LEAST_GAIN 1e-9 /* of a step: rounding is none */
+enum { MOST_GIVEN = 2, MOST_TRIED = 40000, MOST_PRICED = 4000 }; /* exchanges */
+#define LEAST_GAIN 1e-9                                          /* of a step: rounding is none */
 
 /* Parts that go from the slowest rank to another, and parts that come back; a NULL ends them. */
 struct exchange {
@@ -27,12 +27,17 @@ struct refining {
     struct ph__rank_price *trial;                   /* (world_size) */
     const struct ph__unit **of_slowest, **of_other; /* (num_units) parts on a rank */
     double ms;                                      /* of the slowest rank */
-    size_t num_trials;
+    size_t num_tried, num_priced;
 };
 
 static const struct ph__pricing *pricing_of(const struct refining *refining)
 {
     return refining->layout->units->placing->pricing;
+}
+
+static bool has_tried_enough(const struct refining *refining)
+{
+    return refining->num_tried >= MOST_TRIED || refining->num_priced >= MOST_PRICED;
 }
 
 /* ---- an exchange ---- */
@@ -100,12 +105,13 @@ static ph_status try_exchange(struct refining *refining, const struct exchange *
     const size_t world_size = pricing_of(refining)->topology->world_size;
     struct change change = {0};
     double ms;
+    refining->num_tried++;
     if (!add_parts(layout, exchange->given, exchange->from, exchange->to, 1, &change) ||
         !add_parts(layout, exchange->taken, exchange->to, exchange->from, -1, &change) ||
         ph__layout_beyond(layout, exchange->to, change.given_bytes, change.taken_bytes) > 0 ||
         ph__layout_beyond(layout, exchange->from, change.taken_bytes, change.given_bytes) > 0)
         return PH_OK;
-    refining->num_trials++;
+    refining->num_priced++;
     memcpy(refining->trial, layout->prices, world_size * sizeof *refining->trial);
     PH_TRY(compute_both(refining, exchange, &change));
     if (ph__busy_ms(&refining->trial[exchange->to]) >= refining->ms)
@@ -158,8 +164,8 @@ static ph_status try_rank(
     struct refining *refining, struct exchange *exchange, size_t most, bool *is_better_out)
 {
     const size_t count = list_parts(refining->layout, exchange->to, refining->of_other);
-    for (size_t way = 0;
-         way < count_ways(count, most) && !*is_better_out && refining->num_trials < MOST_TRIALS; way++) {
+    for (size_t way = 0; way < count_ways(count, most) && !*is_better_out && !has_tried_enough(refining);
+         way++) {
         choose(refining->of_other, count, way, exchange->taken);
         PH_TRY(try_exchange(refining, exchange, is_better_out));
     }
@@ -172,7 +178,8 @@ static ph_status try_parts(struct refining *refining, size_t slowest, size_t mos
     const size_t world_size = pricing_of(refining)->topology->world_size;
     const size_t count = list_parts(refining->layout, slowest, refining->of_slowest);
     struct exchange exchange = {.from = slowest};
-    for (size_t way = 1; way < count_ways(count, most); way++) {
+    for (size_t way = 1; way < count_ways(count, most) && !*is_better_out && !has_tried_enough(refining);
+         way++) {
         choose(refining->of_slowest, count, way, exchange.given);
         for (exchange.to = 0; exchange.to < world_size && !*is_better_out; exchange.to++)
             if (exchange.to != slowest)

@@ -6,9 +6,10 @@
  * gradient, which stand for the exchange that reads and writes them. All runs of a set repeat one batch.
  *
  * Other work on the machine, and on the host below it, makes the same run take twice as long from one moment
- * to the next. So each run of a set is followed by one of a *reference* set, which the same work disturbs:
- * the median of their ratios counts, times what the reference takes when little disturbs it. Where that is
- * far exceeded, the set is measured again, and in the end dropped. Used by one thread at a time. */
+ * to the next. So each run of a set is followed by one of a *reference* set, which the same work disturbs.
+ * The median of the set's times counts, each divided by how much longer the reference took than when little
+ * disturbs it, to a power that was fitted. Where the reference takes far longer, the set is measured again, and
+ * in the end dropped. Used by one thread at a time. */
 #ifndef PH_TRAIN_COST_MEASURE_H
 #define PH_TRAIN_COST_MEASURE_H
 
