@@ -13,9 +13,10 @@
 #include "train/cost/cost_measure.h"
 
 enum {
-    NUM_TABLES = 10000,    /* far more than sets have: nets learn of tables, not of sets alone */
-    NUM_RUNS = 13,         /* of a set */
-    MOST_EXCHANGES = 2000, /* each way; at most as many as sets of tables */
+    NUM_TABLES = 10000,     /* far more than sets have: nets learn of tables, not of sets alone */
+    NUM_RUNS = 13,          /* of a set */
+    MOST_EXCHANGES = 10000, /* each way; at most EXCHANGES_OF_SET times as many as sets of tables */
+    EXCHANGES_OF_SET = 4,
     NUM_EPOCHS = 1000,
     LEAST_SETS = 100,
     SEED = 1,
@@ -190,7 +191,7 @@ static ph_status learn_sets(struct learner *learner)
 static ph_status learn_exchanges(struct learner *learner, enum ph__exchange_way way)
 {
     const struct ph__exchange_drawing drawing = {&learner->fabric, way, learner->learning->batch_size, SEED};
-    const size_t count = ph__min(learner->learning->num_sets, (size_t)MOST_EXCHANGES);
+    const size_t count = ph__min(EXCHANGES_OF_SET * learner->learning->num_sets, (size_t)MOST_EXCHANGES);
     const struct ph__cost_training training = {count, count / 10, NUM_EPOCHS};
     struct ph__exchange_label *labels = ph__arena_alloc_array(&learner->arena, count, sizeof *labels);
     const char *what = way == PH_EXCHANGE_FORWARD ? "vectors" : "gradients";

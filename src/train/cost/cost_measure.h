@@ -8,8 +8,8 @@
  * Other work on the machine, and on the host below it, makes the same run take twice as long from one moment
  * to the next. So each run of a set is followed by one of a *reference* set, which the same work disturbs.
  * The median of the set's times counts, each divided by how much longer the reference took than when little
- * disturbs it, to a power that was fitted. Where the reference takes far longer, the set is measured again, and
- * in the end dropped. Used by one thread at a time. */
+ * disturbs it, to a power that was fitted. Where the reference takes far longer, the set is measured again,
+ * and in the end dropped. Used by one thread at a time. */
 #ifndef PH_TRAIN_COST_MEASURE_H
 #define PH_TRAIN_COST_MEASURE_H
 

@@ -58,9 +58,12 @@ static double sum_of(const double *values, size_t count)
     return sum;
 }
 
+#define LEAST_MS .01 /* of starts, below which logarithms are level */
+
 /* Counts the columns that travel. A rank has a share of the batch's samples, so that each column that it has
- * is sent to each rank with this share: features are columns sent and received, inside the host and over the
- * network, by the rank, by its host, and by the rank and the host that send most. */
+ * is sent to each rank with this share: numbers are columns sent and received, inside the host and over the
+ * network, by the rank, by its host, and by the rank and the host that send most; and how far ahead of others
+ * it starts. They are features as they are and as logarithms, then the sizes of the topology. */
 void ph__cost_rank_features(const struct ph__topology *topology, const double *columns,
     const double *starts_ms, ph_real *features_out)
 {
@@ -77,12 +80,17 @@ void ph__cost_rank_features(const struct ph__topology *topology, const double *c
     for (size_t rank = 0; rank < topology->world_size; rank++) {
         const size_t first = rank / topology->ranks_per_host * topology->ranks_per_host;
         const double own = columns[rank], host = sum_of(columns + first, topology->ranks_per_host);
-        const double numbers[PH_COST_RANK_FEATURES] = {own * (local - 1) / world,
+        const double numbers[PH_COST_RANK_NUMBERS] = {own * (local - 1) / world,
             own * (world - local) / world, (host - own) / world, (all - host) / world,
             host * (world - local) / world, most * (world - 1) / world, most_host * (world - local) / world,
-            starts_ms[rank], last - starts_ms[rank], last - mean_start, log2(world), log2(local)};
-        for (size_t i = 0; i < PH_COST_RANK_FEATURES; i++)
-            features_out[rank * PH_COST_RANK_FEATURES + i] = (ph_real)numbers[i];
+            starts_ms[rank] / LEAST_MS, (last - starts_ms[rank]) / LEAST_MS, (last - mean_start) / LEAST_MS};
+        ph_real *features = features_out + rank * PH_COST_RANK_FEATURES;
+        for (size_t i = 0; i < PH_COST_RANK_NUMBERS; i++) {
+            features[i] = (ph_real)numbers[i];
+            features[PH_COST_RANK_NUMBERS + i] = (ph_real)log1p(numbers[i]);
+        }
+        features[2 * PH_COST_RANK_NUMBERS] = (ph_real)log2(world);
+        features[2 * PH_COST_RANK_NUMBERS + 1] = (ph_real)log2(local);
     }
 }
 

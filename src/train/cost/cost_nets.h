@@ -22,9 +22,10 @@ enum ph__cost_net_kind { PH_COST_COMPUTE, PH_COST_FORWARD, PH_COST_BACKWARD, PH_
 enum {
     PH_COST_PART_NUMBERS = 10,
     PH_COST_PART_FEATURES = PH_COST_PART_NUMBERS + PH_ACCESS_BINS,
-    PH_COST_RANK_FEATURES = 12,
+    PH_COST_RANK_NUMBERS = 10,
     PH_COST_SIZE_FEATURES = 2, /* the last of a rank's: sizes of the topology */
-    PH_COST_DESCRIPTION = 32,  /* numbers that an item's layers give */
+    PH_COST_RANK_FEATURES = 2 * PH_COST_RANK_NUMBERS + PH_COST_SIZE_FEATURES,
+    PH_COST_DESCRIPTION = 32, /* numbers that an item's layers give */
     PH_COST_ITEM_LAYERS = 3,
     PH_COST_LAST_WIDTH = 64, /* numbers that the last layer reads */
     PH_COST_LAYERS = 5,
