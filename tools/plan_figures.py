@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Prints what the search for plans is worth: against baselines, the optimum, the clock, and controls that must fail.
 
-    tools/plan_figures.py [--part net|tasks|exact|speed|controls|all] [--cost FOLDER] [--count 100] [--measured 100]
-                          [--sets 10000] [--build build/release] [--out build/bench/plan]
+    tools/plan_figures.py [--part net|tasks|exact|speed|controls|all] [--cost FOLDER] [--count 100] [--measured 40]
+                          [--widths 16 64 128] [--sets 10000] [--build build/release] [--out build/bench/plan]
 
 net         learns costs of plan_steps.py's job into the folder (phloem plan --learn, half an hour), unless it is there:
             errors on tables and exchanges that no net has seen. Kendall's tau >= .95, mean error <= 5 % and <= 1.5 times what
             a second measurement differs
-tasks       10 to 59 tables on 4 ranks that they fill by a quarter to fifteen sixteenths, at most 16, 64 and 128 wide: the
+tasks       10 to 59 tables on 4 ranks that they fill by a quarter to fifteen sixteenths, at most so wide: the
             search against baselines that never overfill a rank, by the learnt costs, and the first tasks also by measured
-            compute and simulated exchanges. Bars at 128, measured: the interval of 95 % above 0, the mean >= 10 % below the
+            compute and simulated exchanges. Bars at the last width, measured: the interval of 95 % above 0, the mean >= 10 % below the
             nearest of four heuristics and >= 5 % below our own greedy planner; a plan wherever any method finds one; less
             than 1 s a task. With TorchRec's own planner ("given"), where a Python of $PHLOEM_BENCH_PYTHON has it
 exact       the search against all plans of a few tables: at most 5 % above the optimum; the enumeration of whole tables
@@ -40,7 +40,6 @@ import plan_steps
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEURISTICS = ("dim", "bytes", "dim*pooling", "dim*pooling*log10(rows)")
 SEARCH, GREEDY, RANDOM, GIVEN, BEST = "search", "greedy", "random", "given", "best heuristic of each task"
-WIDTHS = (16, 64, 128)
 LEAST_HEURISTIC, LEAST_GREEDY = 10, 5  # % at the last of the widths
 MOST_SECONDS, MOST_SECONDS_LARGE, MOST_OF_MEAN, MOST_OF_OPTIMUM = 1, 10, 1.10, 1.05
 LEAST_TAU, MOST_ERROR, MOST_OF_REPEAT = 0.95, 0.05, 1.5
@@ -188,7 +187,7 @@ def tasks_of(figures, width):
 
 
 def tasks_all(figures):
-    for width in WIDTHS:
+    for width in figures.options.widths:
         tasks = tasks_of(figures, width)
     field = "measured" if figures.options.measured > 1 else "model"
     if field == "model":
@@ -288,7 +287,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
     parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--measured", type=int, default=100)
+    parser.add_argument("--measured", type=int, default=40)
+    parser.add_argument("--widths", type=int, nargs="+", default=[16, 64, 128])
     parser.add_argument("--sets", type=int, default=10000)
     parser.add_argument("--cost")
     parser.add_argument("--build", default=ROOT / "build" / "release")

@@ -116,14 +116,14 @@ static struct ph__topology draw_world(const struct ph__fabric *fabric, struct ph
     return worlds[ph__rng_below(rng, count)];
 }
 
-/* Gives each rank the columns of some tables, and a start within a span of .01 to 100 ms. */
+/* Gives each rank the columns of one table or more, and a start within a span of .01 to 100 ms. */
 static void draw_ranks(enum ph__exchange_way way, size_t world_size, struct ph__rng_sequence *rng,
     double *columns, double *starts_ms)
 {
     const double span = pow(10, -2 + 4 * ph__rng_next_uniform(rng));
     double first = INFINITY;
     for (size_t rank = 0; rank < world_size; rank++) {
-        const size_t num_tables = (size_t)ph__rng_below(rng, MOST_TABLES + 1);
+        const size_t num_tables = 1 + (size_t)ph__rng_below(rng, MOST_TABLES);
         columns[rank] = 0;
         for (size_t i = 0; i < num_tables; i++)
             columns[rank] += PH_SHARD_COLUMNS * (double)(1 + ph__rng_below(rng, MOST_RUNS));

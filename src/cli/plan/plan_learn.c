@@ -200,8 +200,8 @@ static ph_status learn_exchanges(struct learner *learner, enum ph__exchange_way 
         return PH_ERROR_MEMORY;
     PH_TRY(ph__exchange_labels_draw(&drawing, count, &learner->arena, labels));
     PH_TRY(ph__cost_learn_exchange(learner->nets, labels, &training, &mape));
-    printf("exchanges of %s: mean error %.1f %% on %zu simulated ones\n", what, 100 * mape,
-        training.num_validation);
+    printf("exchanges of %s: mean error %.1f %% of the time behind the last start, on %zu simulated ones\n",
+        what, 100 * mape, training.num_validation);
     return PH_OK;
 }
 

@@ -8,13 +8,13 @@
 enum { MOST_GIVEN = 2, MOST_TRIED = 40000, MOST_PRICED = 4000 }; /* exchanges */
 #define LEAST_GAIN 1e-9                                          /* of a step: rounding is none */
 
-/* Parts that go from the slowest rank to another, and parts that come back; a NULL ends them. */
+/* Parts that go from one rank to another, and parts that come back; a NULL ends them. */
 struct exchange {
     const struct ph__unit *given[MOST_GIVEN + 1], *taken[MOST_GIVEN + 1];
     size_t from, to;
 };
 
-/* The change of the other rank, and, with the other sign, of the slowest. */
+/* The change of the other rank, and, with the other sign, of the first. */
 struct change {
     float description[PH_COST_MOST_WIDTH];
     double columns, moved_ms;
@@ -24,9 +24,9 @@ struct change {
 struct refining {
     struct ph__layout *layout;
     struct ph__arena arena;
-    struct ph__rank_price *trial;                   /* (world_size) */
-    const struct ph__unit **of_slowest, **of_other; /* (num_units) parts on a rank */
-    double ms;                                      /* of the slowest rank */
+    struct ph__rank_price *trial;                 /* (world_size) */
+    const struct ph__unit **of_giver, **of_other; /* (num_units) parts on a rank */
+    double ms;                                    /* of the slowest rank */
     size_t num_tried, num_priced;
 };
 
@@ -159,7 +159,7 @@ static void choose(const struct ph__unit *const *parts, size_t count, size_t way
     chosen_out[1] = parts[first + 1 + way];
 }
 
-/* Tries what another rank may give for the parts of an exchange. */
+/* Tries to take up to so many parts of the other rank for those of an exchange. */
 static ph_status try_rank(
     struct refining *refining, struct exchange *exchange, size_t most, bool *is_better_out)
 {
@@ -172,38 +172,44 @@ static ph_status try_rank(
     return PH_OK;
 }
 
-/* Tries what the slowest rank may give, at most so many parts. */
-static ph_status try_parts(struct refining *refining, size_t slowest, size_t most, bool *is_better_out)
+/* Tries to give up to so many parts of a rank to others. */
+static ph_status try_parts(struct refining *refining, size_t from, size_t most, bool *is_better_out)
 {
     const size_t world_size = pricing_of(refining)->topology->world_size;
-    const size_t count = list_parts(refining->layout, slowest, refining->of_slowest);
-    struct exchange exchange = {.from = slowest};
+    const size_t count = list_parts(refining->layout, from, refining->of_giver);
+    struct exchange exchange = {.from = from};
     for (size_t way = 1; way < count_ways(count, most) && !*is_better_out && !has_tried_enough(refining);
          way++) {
-        choose(refining->of_slowest, count, way, exchange.given);
+        choose(refining->of_giver, count, way, exchange.given);
         for (exchange.to = 0; exchange.to < world_size && !*is_better_out; exchange.to++)
-            if (exchange.to != slowest)
+            if (exchange.to != from)
                 PH_TRY(try_rank(refining, &exchange, most, is_better_out));
     }
     return PH_OK;
 }
 
-static size_t find_slowest(const struct refining *refining)
+static size_t find_most(const struct refining *refining, double (*ms_of)(const struct ph__rank_price *price))
 {
     const struct ph__rank_price *prices = refining->layout->prices;
-    size_t slowest = 0;
+    size_t most = 0;
     for (size_t rank = 1; rank < pricing_of(refining)->topology->world_size; rank++)
-        if (ph__rank_price_ms(&prices[rank]) > ph__rank_price_ms(&prices[slowest]))
-            slowest = rank;
-    return slowest;
+        if (ms_of(&prices[rank]) > ms_of(&prices[most]))
+            most = rank;
+    return most;
 }
 
-/* Exchanges one part for one where that is a gain, else up to two for two. */
+/* Exchanges one part for one where that is a gain, else up to two for two. A rank that ends last may have
+ * waited for the busiest one, which then is to give parts. */
 static ph_status improve(struct refining *refining, bool *is_better_out)
 {
     *is_better_out = false;
-    for (size_t most = 1; most <= MOST_GIVEN && !*is_better_out; most++)
-        PH_TRY(try_parts(refining, find_slowest(refining), most, is_better_out));
+    for (size_t most = 1; most <= MOST_GIVEN && !*is_better_out; most++) {
+        const size_t busiest = find_most(refining, ph__busy_ms),
+                     last = find_most(refining, ph__rank_price_ms);
+        PH_TRY(try_parts(refining, busiest, most, is_better_out));
+        if (last != busiest && !*is_better_out)
+            PH_TRY(try_parts(refining, last, most, is_better_out));
+    }
     return PH_OK;
 }
 
@@ -228,9 +234,9 @@ static ph_status refine(struct refining *refining, const bool *is_there)
     bool is_better = true;
     refining->trial =
         ph__arena_alloc_array(arena, pricing_of(refining)->topology->world_size, sizeof *refining->trial);
-    refining->of_slowest = ph__arena_alloc_array(arena, num_units, sizeof *refining->of_slowest);
+    refining->of_giver = ph__arena_alloc_array(arena, num_units, sizeof *refining->of_giver);
     refining->of_other = ph__arena_alloc_array(arena, num_units, sizeof *refining->of_other);
-    if (refining->trial == NULL || refining->of_slowest == NULL || refining->of_other == NULL)
+    if (refining->trial == NULL || refining->of_giver == NULL || refining->of_other == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(lay(refining, is_there));
     while (is_better)

@@ -94,6 +94,14 @@ void ph__cost_rank_features(const struct ph__topology *topology, const double *c
     }
 }
 
+double ph__cost_wait_ms(const struct ph__topology *topology, const double *starts_ms, size_t rank)
+{
+    double last = 0;
+    for (size_t other = 0; other < topology->world_size; other++)
+        last = fmax(last, starts_ms[other]);
+    return last - starts_ms[rank];
+}
+
 /* ---- graphs ---- */
 
 size_t ph__cost_net_features(enum ph__cost_net_kind kind)
@@ -219,7 +227,7 @@ static ph_status exchange(void *context, enum ph__exchange_way way, const struct
     ph__cost_rank_features(topology, columns, starts_ms, rows);
     PH_TRY(run_rows(nets, &nets->exchange[way], world_size, PH_COST_RANK_FEATURES, &y));
     for (size_t rank = 0; rank < world_size; rank++)
-        ms_out[rank] = fmax(0, (double)y[rank]);
+        ms_out[rank] = fmax(0, (double)y[rank] + ph__cost_wait_ms(topology, starts_ms, rank));
     return PH_OK;
 }
 

@@ -5,8 +5,9 @@
  *                       sends, so that any number of ranks can be priced
  *
  * All are layers over items (parts, ranks), a sum over the items of a sample, and layers over the sum; a
- * sample of an exchange is one rank. The first layer scales the features. Nets learn by the
- * squared error, relative to the time of a set, or of the slowest rank of an exchange.
+ * sample of an exchange is one rank. The first layer scales the features. A rank's wait for the last one to
+ * start an exchange is known: its net learns the rest. Nets learn by the squared error, relative to the time
+ * of a set, or to the longest rest among the ranks of an exchange.
  *
  * Nets are used by one thread at a time. The same labels and seed give the same bits.
  *
@@ -83,6 +84,8 @@ void ph__cost_graph_close(struct ph__cost_graph *graph);
 size_t ph__cost_net_features(enum ph__cost_net_kind kind);
 void ph__cost_part_features(const struct ph__cost_nets *nets, const struct ph__cost_part *part,
     ph_real features_out[PH_COST_PART_FEATURES]);
+/* Returns how long a rank waits for the last one to start. */
+double ph__cost_wait_ms(const struct ph__topology *topology, const double *starts_ms, size_t rank);
 /* features_out (world_size, PH_COST_RANK_FEATURES). */
 void ph__cost_rank_features(const struct ph__topology *topology, const double *columns,
     const double *starts_ms, ph_real *features_out);

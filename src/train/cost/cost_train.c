@@ -61,11 +61,17 @@ static ph_status add_set(struct learner *learner, const void *labels, size_t ind
     return PH_OK;
 }
 
+/* Gives what a rank's time is beyond its wait for the last start: below 0 where it did not need that one. */
+static double beyond_wait(const struct ph__exchange_label *label, size_t rank)
+{
+    return label->ms[rank] - ph__cost_wait_ms(&label->topology, label->starts_ms, rank);
+}
+
 static ph_status add_exchange(struct learner *learner, const void *labels, size_t index)
 {
     const struct ph__exchange_label *all = labels, *label = &all[index];
     const size_t row_bytes = PH_COST_RANK_FEATURES * sizeof(ph_real);
-    double longest = 0;
+    double most = 0;
     if (label->way != all[0].way)
         return ph_fail(PH_ERROR_USAGE, "label %zu is of another way than label 0", index);
     ph_real *rows = ph__arena_alloc_array(&learner->arena, label->topology.world_size, row_bytes);
@@ -73,10 +79,10 @@ static ph_status add_exchange(struct learner *learner, const void *labels, size_
         return PH_ERROR_MEMORY;
     ph__cost_rank_features(&label->topology, label->columns, label->starts_ms, rows);
     for (size_t rank = 0; rank < label->topology.world_size; rank++)
-        longest = fmax(longest, label->ms[rank]);
-    for (size_t rank = 0; rank < label->topology.world_size && longest > 0; rank++)
-        memcpy(
-            add_sample(learner, 1, label->ms[rank], longest), rows + rank * PH_COST_RANK_FEATURES, row_bytes);
+        most = fmax(most, fabs(beyond_wait(label, rank)));
+    for (size_t rank = 0; rank < label->topology.world_size && most > 0; rank++)
+        memcpy(add_sample(learner, 1, beyond_wait(label, rank), most), rows + rank * PH_COST_RANK_FEATURES,
+            row_bytes);
     return PH_OK;
 }
 
