@@ -25,10 +25,6 @@ ph_status ph__layout_compute(struct ph__layout *layout);
 void ph__layout_put(struct ph__layout *layout, const struct ph__unit *unit, size_t rank);
 void ph__layout_take(struct ph__layout *layout, const struct ph__unit *unit, size_t rank);
 
-static inline bool ph__layout_has(const struct ph__layout *layout, const struct ph__unit *unit, size_t rank)
-{
-    return layout->is_there[unit->tables[0] * layout->units->placing->pricing->topology->world_size + rank];
-}
 static inline double ph__busy_ms(const struct ph__rank_price *price)
 {
     return price->compute_ms + price->replicas_ms;

@@ -42,13 +42,19 @@ static bool has_tried_enough(const struct refining *refining)
 
 /* ---- an exchange ---- */
 
+static bool is_there(const struct ph__layout *layout, const struct ph__unit *unit, size_t rank)
+{
+    const size_t world_size = layout->units->placing->pricing->topology->world_size;
+    return layout->is_there[unit->tables[0] * world_size + rank];
+}
+
 /* Adds parts that go from one rank to another. Returns false where the other has such a part, or must not. */
 static bool add_parts(const struct ph__layout *layout, const struct ph__unit *const *parts, size_t from,
     size_t to, float sign, struct change *change)
 {
     const size_t width = layout->units->placing->pricing->model->width;
     for (size_t k = 0; parts[k] != NULL; k++) {
-        if (ph__layout_has(layout, parts[k], to) || ph__layout_is_kept_apart(layout, parts[k], to))
+        if (is_there(layout, parts[k], to) || ph__layout_is_kept_apart(layout, parts[k], to))
             return false;
         for (size_t i = 0; i < width; i++)
             change->description[i] += sign * parts[k]->description[i];
@@ -133,7 +139,7 @@ static size_t list_parts(const struct ph__layout *layout, size_t rank, const str
     size_t count = 0;
     for (size_t u = 0; u < layout->units->num_units; u++) {
         const struct ph__unit *unit = &layout->units->units[u];
-        if (unit->cut.kind != PH_SHARD_DATA_PARALLEL && ph__layout_has(layout, unit, rank))
+        if (unit->cut.kind != PH_SHARD_DATA_PARALLEL && is_there(layout, unit, rank))
             parts[count++] = unit;
     }
     return count;
@@ -213,7 +219,7 @@ static ph_status improve(struct refining *refining, bool *is_better_out)
     return PH_OK;
 }
 
-static ph_status lay(struct refining *refining, const bool *is_there)
+static ph_status lay(struct refining *refining, const bool *laid)
 {
     struct ph__layout *layout = refining->layout;
     const struct ph__units *units = layout->units;
@@ -221,13 +227,13 @@ static ph_status lay(struct refining *refining, const bool *is_there)
     PH_TRY(ph__layout_begin(layout));
     for (size_t u = 0; u < units->num_units; u++)
         for (size_t rank = 0; rank < world_size; rank++)
-            if (is_there[units->units[u].tables[0] * world_size + rank])
+            if (laid[units->units[u].tables[0] * world_size + rank])
                 ph__layout_put(layout, &units->units[u], rank);
     PH_TRY(ph__layout_compute(layout));
     return ph__price_exchanges(pricing_of(refining), layout->prices, &refining->ms);
 }
 
-static ph_status refine(struct refining *refining, const bool *is_there)
+static ph_status refine(struct refining *refining, const bool *laid)
 {
     struct ph__arena *arena = &refining->arena;
     const size_t num_units = refining->layout->units->num_units;
@@ -238,16 +244,16 @@ static ph_status refine(struct refining *refining, const bool *is_there)
     refining->of_other = ph__arena_alloc_array(arena, num_units, sizeof *refining->of_other);
     if (refining->trial == NULL || refining->of_giver == NULL || refining->of_other == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(lay(refining, is_there));
+    PH_TRY(lay(refining, laid));
     while (is_better)
         PH_TRY(improve(refining, &is_better));
     return PH_OK;
 }
 
-ph_status ph__layout_refine(struct ph__layout *layout, const bool *is_there, double *ms_out)
+ph_status ph__layout_refine(struct ph__layout *layout, const bool *laid, double *ms_out)
 {
     struct refining refining = {.layout = layout};
-    const ph_status status = refine(&refining, is_there);
+    const ph_status status = refine(&refining, laid);
     *ms_out = refining.ms;
     ph__arena_fini(&refining.arena);
     return status;

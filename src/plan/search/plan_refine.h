@@ -4,9 +4,9 @@
 
 #include "plan/search/plan_layout.h"
 
-/* Lays parts as `is_there` has them (num_tables, world_size), within the limits; then moves parts of the
+/* Lays parts as `laid` has them (num_tables, world_size), within the limits; then moves parts of the
  * slowest rank to others, or swaps them with theirs, for as long as the slowest rank gains. Gives its
  * milliseconds. Errors of the model. */
-ph_status ph__layout_refine(struct ph__layout *layout, const bool *is_there, double *ms_out);
+ph_status ph__layout_refine(struct ph__layout *layout, const bool *laid, double *ms_out);
 
 #endif
