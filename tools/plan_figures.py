@@ -100,7 +100,6 @@ def mean_and_half_width(values):
 def net(figures):
     if not figures.cost.exists():
         bench = plan_steps.Bench(figures.options.build, figures.out)
-        plan_steps.write_job(bench)
         plan_steps.learn(bench, figures.options.sets, figures.cost)
     facts = json.loads((figures.cost / "cost.json").read_text(encoding="utf-8"))
     tau, error, repeat = facts["tau"], facts["mape"], facts["repeat_error"]

@@ -63,7 +63,8 @@ double ph__replica_ms(const struct ph__pricing *pricing, size_t table)
     const double inside = bytes * (local - 1) / pricing->machine->host_bytes_per_s;
     const double across =
         has_hosts ? bytes * (world_size - local) * local / pricing->machine->network_bytes_per_s : 0;
-    return MS_PER_S * (inside + across);
+    const double merging = 3 * bytes * world_size / pricing->machine->memory_bytes_per_s;
+    return MS_PER_S * (inside + across + merging);
 }
 
 /* ---- exchanges ---- */

@@ -24,7 +24,7 @@ struct ph__rank_price {
     uint64_t bytes; /* tables and slots */
     double columns; /* that the rank sends in both exchanges, as ph__sent_columns counts them */
     double compute_ms;
-    double replicas_ms; /* gradients of data_parallel tables, sent to all ranks */
+    double replicas_ms; /* gradients of data_parallel tables, sent to all ranks and merged */
     double backward_ms, forward_ms;
 };
 double ph__rank_price_ms(const struct ph__rank_price *price);
@@ -38,7 +38,8 @@ ph_status ph__add_part(const struct ph__pricing *pricing, size_t table, double n
 /* Counts the numbers that travel for such a part and a sample, in columns: one that travels in both exchanges
  * is one. Ids and lengths of bags, which are as large, travel once: they are halves. */
 double ph__sent_columns(const struct ph__table_facts *table, double num_rows, size_t num_columns);
-/* Returns the milliseconds in which a rank sends its gradients of a data_parallel table. */
+/* Returns the milliseconds in which a rank sends its gradients of a data_parallel table's rows, and merges
+ * those of all ranks: writes what it receives, reads it to sum it, and adds it to the weights. */
 double ph__replica_ms(const struct ph__pricing *pricing, size_t table);
 
 /* Prices both exchanges of ranks (world_size) whose columns, compute and replicas are known: gradients travel

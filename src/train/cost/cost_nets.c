@@ -38,9 +38,9 @@ void ph__cost_part_features(const struct ph__cost_nets *nets, const struct ph__c
     const struct ph__table_facts facts = {.accesses = part->accesses};
     const double num_ids = part->ids_per_sample * (double)nets->batch_size;
     const double num_read = ph__distinct_rows(&facts, part->num_rows, num_ids);
-    const double numbers[PH_COST_PART_NUMBERS] = {log1p(part->columns), log1p(num_ids), log1p(part->num_rows),
-        log1p(part->touched_bytes), part->columns, num_ids, num_read, num_ids * part->columns,
-        num_read * part->columns, part->touched_bytes};
+    const double numbers[PH_COST_PART_NUMBERS] = {log1p(part->columns), log1p(num_ids), log1p(num_read),
+        log1p(part->num_rows), log1p(part->touched_bytes), part->columns, num_ids, num_read,
+        num_ids * part->columns, num_read * part->columns, part->touched_bytes};
     ph_real *bins = features_out + PH_COST_PART_NUMBERS;
     for (size_t i = 0; i < PH_COST_PART_NUMBERS; i++)
         features_out[i] = (ph_real)numbers[i];

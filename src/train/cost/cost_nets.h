@@ -21,7 +21,7 @@
 enum ph__cost_net_kind { PH_COST_COMPUTE, PH_COST_FORWARD, PH_COST_BACKWARD, PH_COST_NUM_NETS };
 
 enum {
-    PH_COST_PART_NUMBERS = 10,
+    PH_COST_PART_NUMBERS = 11,
     PH_COST_PART_FEATURES = PH_COST_PART_NUMBERS + PH_ACCESS_BINS,
     PH_COST_RANK_NUMBERS = 10,
     PH_COST_SIZE_FEATURES = 2, /* the last of a rank's: sizes of the topology */

@@ -36,12 +36,15 @@ static void draw_tables(const struct ph__locality *locality, const double reads[
         sum += ids_out[t];
     }
     for (size_t t = 0; t < num_tables; t++) {
-        const double tilt = .3 * ph__rng_next_normal(&rng); /* a factor of e^.3 from bin to bin */
+        const double centre = PH_ACCESS_BINS * ph__rng_next_uniform(&rng);
+        const double narrowness = 2 * ph__rng_next_uniform(&rng); /* 1 / deviation, in bins */
         ids_out[t] *= total / sum;
-        for (size_t bin = 0; bin < PH_ACCESS_BINS; bin++)
+        for (size_t bin = 0; bin < PH_ACCESS_BINS; bin++) {
+            const double distance = ((double)bin - centre) * narrowness;
             spread_out[t][bin] = bin == 0 || reads[bin] <= ids_out[t]
-                                     ? (locality->accesses[bin] + 1e-9) * exp(tilt * (double)bin)
+                                     ? (locality->accesses[bin] + 1e-9) * exp(-.5 * distance * distance)
                                      : 0;
+        }
     }
 }
 

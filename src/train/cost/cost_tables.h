@@ -3,9 +3,10 @@
  *
  * Design: a row of bin k is read c_k times on average, the same in all tables. Then the mixture of all tables
  * has both histograms and the mean reuse of the statistics as soon as its reads are spread over the bins as
- * theirs. Each table draws its reads (log-normal) and a tilt of the spread towards rare or frequent rows;
- * alternate scaling of tables and bins (iterative proportional fitting) brings the mixture back. Rows are
- * whole: what rounding leaves in a bin goes to the next table. */
+ * theirs. Each table draws its reads (log-normal), and a bin around which they lie more or less densely: rows
+ * of one table are read alike, those of another very unlike. Alternate scaling of tables and bins (iterative
+ * proportional fitting) brings the mixture back. Rows are whole: what rounding leaves in a bin goes to the
+ * next table. */
 #ifndef PH_TRAIN_COST_TABLES_H
 #define PH_TRAIN_COST_TABLES_H
 

@@ -15,7 +15,7 @@
  * only: at the full deviation a net tells them apart and is wrong by a tenth between them. */
 #define SIZE_DEVIATION .1
 
-enum { BATCH = 128 };
+enum { BATCH = 32 };
 
 /* A sample is a set of parts, or a rank in an exchange. */
 struct learner {
