@@ -210,28 +210,32 @@ static double table_columns(const struct plan_task *task, size_t table)
     return ph__sent_columns(facts, (double)facts->num_rows, facts->dim);
 }
 
-/* Writes that z is at least the rank's compute, and what its columns send (or receive) both ways:
- * column_ms > 0: a column that it has; < 0: a column that others have, of which all_ms is the sum. */
-static void write_bound(
+/* Writes that both times are at least the rank's: updates and what its columns send (or receive), and lookups
+ * and the same. column_ms > 0: a column that it has; < 0: a column that others have, of which all_ms is the
+ * sum. */
+static void write_bounds(
     const struct plan_task *task, struct ph__writer *writer, size_t rank, double column_ms, double all_ms)
 {
-    bench_check(ph__writer_printf(writer, " z"));
-    for (size_t t = 0; t < task->num_tables; t++)
-        bench_check(ph__writer_printf(
-            writer, " %+.17g x%zu_%zu", -table_ms(task, t) - column_ms * table_columns(task, t), t, rank));
-    bench_check(ph__writer_printf(writer, " >= %.17g\n", all_ms));
+    const double shares[] = {1 - task->model.lookup_share, task->model.lookup_share};
+    for (size_t i = 0; i < 2; i++) {
+        bench_check(ph__writer_printf(writer, " z%zu", i));
+        for (size_t t = 0; t < task->num_tables; t++)
+            bench_check(ph__writer_printf(writer, " %+.17g x%zu_%zu",
+                -shares[i] * table_ms(task, t) - column_ms * table_columns(task, t), t, rank));
+        bench_check(ph__writer_printf(writer, " >= %.17g\n", all_ms));
+    }
 }
 
 static void write_rank(const struct plan_task *task, struct ph__writer *writer, size_t rank)
 {
     const double world_size = (double)task->topology.world_size;
     const double ms =
-        2 * 1e3 * PLAN_BATCH / world_size * (double)sizeof(ph_real) / task->machine.host_bytes_per_s;
+        1e3 * PLAN_BATCH / world_size * (double)sizeof(ph_real) / task->machine.host_bytes_per_s;
     double columns = 0;
     for (size_t t = 0; t < task->num_tables; t++)
         columns += table_columns(task, t);
-    write_bound(task, writer, rank, ms * (world_size - 1), 0);
-    write_bound(task, writer, rank, -ms, ms * columns);
+    write_bounds(task, writer, rank, ms * (world_size - 1), 0);
+    write_bounds(task, writer, rank, -ms, ms * columns);
     for (size_t t = 0; t < task->num_tables; t++)
         bench_check(ph__writer_printf(writer, " + %.0f x%zu_%zu",
             (double)task->facts[t].num_rows * (double)task->facts[t].weight_bytes, t, rank));
@@ -242,7 +246,7 @@ void plan_exact_write(const struct plan_task *task, const char *path)
 {
     struct ph__writer *writer;
     bench_check(ph__writer_open(path, &writer));
-    bench_check(ph__writer_printf(writer, "Minimize\n z\nSubject To\n"));
+    bench_check(ph__writer_printf(writer, "Minimize\n z0 + z1\nSubject To\n"));
     for (size_t rank = 0; rank < task->topology.world_size; rank++)
         write_rank(task, writer, rank);
     for (size_t t = 0; t < task->num_tables; t++) {

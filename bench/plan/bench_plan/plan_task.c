@@ -54,8 +54,8 @@ static void make_model(struct plan_task *task, const struct plan_costs *costs)
     task->costs = *costs;
     task->computing = costs->compute != NULL ? ph__cost_nets_model(costs->compute) : analytic;
     task->exchanging = costs->exchange != NULL ? ph__cost_nets_model(costs->exchange) : analytic;
-    task->model = (struct ph__cost_model){
-        task->computing.name, task, task->computing.width, describe, compute, exchange};
+    task->model = (struct ph__cost_model){task->computing.name, task, task->computing.width,
+        task->computing.lookup_share, describe, compute, exchange};
 }
 
 void plan_task_finish(struct plan_task *task, const struct plan_costs *costs, double num_gb)

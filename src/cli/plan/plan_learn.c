@@ -170,15 +170,16 @@ static ph_status learn_sets(struct learner *learner)
         return PH_ERROR_MEMORY;
     memcpy(labels, train->labels, train->num_labels * sizeof *labels);
     memcpy(labels + train->num_labels, valid->labels, valid->num_labels * sizeof *labels);
+    learner->nets->lookup_share = train->lookup_share;
     PH_TRY(ph__cost_learn_compute(learner->nets, labels, &training, &mape));
     PH_TRY(test_sets(learner));
     learner->facts.labels = count + learner->sets[2].num_labels;
     learner->facts.repeat_error = train->repeat_error;
     printf(
         "computing: mean error %.1f %%, Kendall's tau %.3f, on %zu sets of tables that the net has not seen; "
-        "measuring again differs by %.1f %%\n",
-        100 * learner->facts.mape, learner->facts.tau, learner->sets[2].num_labels,
-        100 * train->repeat_error);
+        "measuring again differs by %.1f %%; lookups are %.0f %% of the time\n",
+        100 * learner->facts.mape, learner->facts.tau, learner->sets[2].num_labels, 100 * train->repeat_error,
+        100 * train->lookup_share);
     printf("sets of tables: %zu measured, %zu of them again beside other work, %zu dropped\n",
         learner->learning->num_sets,
         train->num_repeated + valid->num_repeated + learner->sets[2].num_repeated,

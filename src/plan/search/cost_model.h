@@ -27,7 +27,8 @@ enum ph__exchange_way { PH_EXCHANGE_FORWARD, PH_EXCHANGE_BACKWARD };
 struct ph__cost_model {
     const char *name; /* "analytic"; borrowed */
     void *context;
-    size_t width; /* numbers of a description, at most PH_COST_MOST_WIDTH */
+    size_t width;        /* numbers of a description, at most PH_COST_MOST_WIDTH */
+    double lookup_share; /* of the time that `compute` gives; the rest is gradients and updates */
     /* Describes parts: descriptions_out (count, width). */
     ph_status (*describe)(
         void *context, const struct ph__cost_part *parts, size_t count, float *descriptions_out);

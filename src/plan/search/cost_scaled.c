@@ -34,6 +34,7 @@ struct ph__cost_model ph__scaled_model(struct ph__scaled_cost *cost)
     return (struct ph__cost_model){.name = cost->model.name,
         .context = cost,
         .width = cost->model.width,
+        .lookup_share = cost->model.lookup_share,
         .describe = describe,
         .compute = compute,
         .exchange = exchange};

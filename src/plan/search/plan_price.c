@@ -9,10 +9,13 @@
 #include "plan/search/plan_accesses.h"
 
 enum { MS_PER_S = 1000 };
+/* Of the analytic model's time. Lookups read a row for each id, gradients another; updates read rows and
+ * write them, but each only once. */
+#define LOOKUP_SHARE (1. / 3)
 
 double ph__rank_price_ms(const struct ph__rank_price *price)
 {
-    return price->compute_ms + price->replicas_ms + price->backward_ms + price->forward_ms;
+    return price->compute_ms + price->replicas_ms + price->backward_ms + price->wait_ms + price->forward_ms;
 }
 
 /* ---- parts ---- */
@@ -69,34 +72,72 @@ double ph__replica_ms(const struct ph__pricing *pricing, size_t table)
 
 /* ---- exchanges ---- */
 
+struct exchanges {
+    const struct ph__pricing *pricing;
+    struct ph__rank_price *prices;
+    double *columns, *starts, *ms; /* (world_size) */
+};
+
+static ph_status price_exchange(const struct exchanges *exchanges, enum ph__exchange_way way)
+{
+    const struct ph__cost_model *model = exchanges->pricing->model;
+    return model->exchange(model->context, way, exchanges->pricing->topology, exchanges->columns,
+        exchanges->starts, exchanges->ms);
+}
+
+/* Prices all up to the moment when the last rank has updated its rows. */
+static ph_status price_backward(const struct exchanges *exchanges)
+{
+    const size_t world_size = exchanges->pricing->topology->world_size;
+    const double update_share = 1 - exchanges->pricing->model->lookup_share;
+    double last = 0;
+    PH_TRY(price_exchange(exchanges, PH_EXCHANGE_BACKWARD));
+    for (size_t rank = 0; rank < world_size; rank++) {
+        struct ph__rank_price *price = &exchanges->prices[rank];
+        price->backward_ms = exchanges->ms[rank];
+        exchanges->ms[rank] += update_share * price->compute_ms + price->replicas_ms;
+        last = fmax(last, exchanges->ms[rank]);
+    }
+    for (size_t rank = 0; rank < world_size; rank++)
+        exchanges->prices[rank].wait_ms = last - exchanges->ms[rank];
+    return PH_OK;
+}
+
+static ph_status price_forward(const struct exchanges *exchanges, double *slowest_ms_out)
+{
+    const size_t world_size = exchanges->pricing->topology->world_size;
+    double first = INFINITY;
+    for (size_t rank = 0; rank < world_size; rank++) {
+        exchanges->starts[rank] =
+            exchanges->pricing->model->lookup_share * exchanges->prices[rank].compute_ms;
+        first = fmin(first, exchanges->starts[rank]);
+    }
+    for (size_t rank = 0; rank < world_size; rank++)
+        exchanges->starts[rank] -= first;
+    PH_TRY(price_exchange(exchanges, PH_EXCHANGE_FORWARD));
+    *slowest_ms_out = 0;
+    for (size_t rank = 0; rank < world_size; rank++) {
+        exchanges->prices[rank].forward_ms = exchanges->ms[rank];
+        *slowest_ms_out = fmax(*slowest_ms_out, ph__rank_price_ms(&exchanges->prices[rank]));
+    }
+    return PH_OK;
+}
+
 ph_status ph__price_exchanges(
     const struct ph__pricing *pricing, struct ph__rank_price *prices, double *slowest_ms_out)
 {
     const size_t world_size = pricing->topology->world_size;
-    const struct ph__cost_model *model = pricing->model;
     struct ph__arena arena = {0};
-    double *columns = ph__arena_alloc_array(&arena, 3 * world_size, sizeof *columns), first = INFINITY;
-    ph_status status = columns != NULL ? PH_OK : PH_ERROR_MEMORY;
-    double *starts = columns + world_size, *ms = starts + world_size;
-    for (size_t rank = 0; rank < world_size && status == PH_OK; rank++)
-        columns[rank] = prices[rank].columns;
+    double *numbers = ph__arena_alloc_array(&arena, 3 * world_size, sizeof *numbers);
+    if (numbers == NULL)
+        return PH_ERROR_MEMORY;
+    const struct exchanges exchanges = {
+        pricing, prices, numbers, numbers + world_size, numbers + 2 * world_size};
+    for (size_t rank = 0; rank < world_size; rank++)
+        exchanges.columns[rank] = prices[rank].columns;
+    ph_status status = price_backward(&exchanges);
     if (status == PH_OK)
-        status =
-            model->exchange(model->context, PH_EXCHANGE_BACKWARD, pricing->topology, columns, starts, ms);
-    for (size_t rank = 0; rank < world_size && status == PH_OK; rank++) {
-        prices[rank].backward_ms = ms[rank];
-        starts[rank] = prices[rank].compute_ms + prices[rank].replicas_ms + ms[rank];
-        first = fmin(first, starts[rank]);
-    }
-    for (size_t rank = 0; rank < world_size && status == PH_OK; rank++)
-        starts[rank] -= first;
-    if (status == PH_OK)
-        status = model->exchange(model->context, PH_EXCHANGE_FORWARD, pricing->topology, columns, starts, ms);
-    *slowest_ms_out = 0;
-    for (size_t rank = 0; rank < world_size && status == PH_OK; rank++) {
-        prices[rank].forward_ms = ms[rank];
-        *slowest_ms_out = fmax(*slowest_ms_out, ph__rank_price_ms(&prices[rank]));
-    }
+        status = price_forward(&exchanges, slowest_ms_out);
     ph__arena_fini(&arena);
     return status;
 }
@@ -238,6 +279,7 @@ struct ph__cost_model ph__analytic_model(struct ph__analytic_cost *cost)
     return (struct ph__cost_model){.name = "analytic",
         .context = cost,
         .width = 1,
+        .lookup_share = LOOKUP_SHARE,
         .describe = describe,
         .compute = compute,
         .exchange = exchange};

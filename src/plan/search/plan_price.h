@@ -26,6 +26,7 @@ struct ph__rank_price {
     double compute_ms;
     double replicas_ms; /* gradients of data_parallel tables, sent to all ranks and merged */
     double backward_ms, forward_ms;
+    double wait_ms; /* for the last rank to have updated its rows */
 };
 double ph__rank_price_ms(const struct ph__rank_price *price);
 
@@ -42,9 +43,10 @@ double ph__sent_columns(const struct ph__table_facts *table, double num_rows, si
  * those of all ranks: writes what it receives, reads it to sum it, and adds it to the weights. */
 double ph__replica_ms(const struct ph__pricing *pricing, size_t table);
 
-/* Prices both exchanges of ranks (world_size) whose columns, compute and replicas are known: gradients travel
- * when all ranks are ready, and vectors of the next step when each has updated its rows. Returns the slowest
- * rank's milliseconds. */
+/* Prices both exchanges of ranks (world_size) whose columns, compute and replicas are known. Gradients travel
+ * when all ranks are ready, and each rank updates its rows. Lookups of the next step need the ids of all
+ * ranks, so they begin when the last one has. Vectors travel when each rank has looked up its rows. Returns
+ * the slowest rank's milliseconds. */
 ph_status ph__price_exchanges(
     const struct ph__pricing *pricing, struct ph__rank_price *prices, double *slowest_ms_out);
 

@@ -22,8 +22,8 @@ enum { VERSION = 1, MOST_JSON_BYTES = 1 << 16 };
     }
 
 static const struct ph__json_field fields[] = {TEXT(machine), TEXT(processor), TEXT(isa), TEXT(date),
-    OTHER(batch_size, PH_JSON_COUNT), OTHER(labels, PH_JSON_COUNT), OTHER(mape, PH_JSON_NUMBER),
-    OTHER(tau, PH_JSON_NUMBER), OTHER(repeat_error, PH_JSON_NUMBER)};
+    OTHER(batch_size, PH_JSON_COUNT), OTHER(labels, PH_JSON_COUNT), OTHER(lookup_share, PH_JSON_NUMBER),
+    OTHER(mape, PH_JSON_NUMBER), OTHER(tau, PH_JSON_NUMBER), OTHER(repeat_error, PH_JSON_NUMBER)};
 enum { NUM_FIELDS = sizeof fields / sizeof fields[0] };
 
 /* ---- this machine ---- */
@@ -66,6 +66,7 @@ ph_status ph__cost_save(
     struct ph__json *json = ph__json_object();
     struct paths paths;
     complete.batch_size = nets->batch_size;
+    complete.lookup_share = nets->lookup_share;
     ph__json_set_integer(json, "version", VERSION);
     ph__json_set_fields(json, fields, NUM_FIELDS, &complete);
     ph_status status = paths_init(&paths, folder);
@@ -126,6 +127,7 @@ ph_status ph__cost_load(const char *folder, bool may_be_foreign, struct ph__cost
         ph__cost_nets_destroy(nets);
         return status;
     }
+    nets->lookup_share = facts.lookup_share;
     for (size_t kind = 0; kind < PH_COST_NUM_NETS; kind++)
         nets->is_learnt[kind] = true;
     *nets_out = nets;

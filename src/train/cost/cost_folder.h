@@ -14,6 +14,7 @@ struct ph__cost_facts {
     char isa[16];        /* of the kernels that were measured: "avx512" */
     char date[32];       /* "2026-11-28 03:00 UTC" */
     uint64_t batch_size, labels;
+    double lookup_share; /* of the time of sets */
     double mape, tau;    /* of the compute net, on labels held out: mean relative error, Kendall's tau */
     double repeat_error; /* of measuring a label again */
 };
@@ -26,8 +27,8 @@ ph_status ph__cost_facts_here(struct ph__cost_facts *facts);
  * another ISA than this machine's. */
 ph_status ph__cost_check_machine(const char *path, const struct ph__cost_facts *facts);
 
-/* Saves the nets, and facts with their batch size, in the folder, which is created. PH_ERROR_DISK,
- * PH_ERROR_MEMORY. */
+/* Saves the nets, and facts with their batch size and share of lookups, in the folder, which is created.
+ * PH_ERROR_DISK, PH_ERROR_MEMORY. */
 ph_status ph__cost_save(
     const struct ph__cost_nets *nets, const char *folder, const struct ph__cost_facts *facts);
 /* Loads nets. PH_ERROR_CHECKPOINT: a file is missing or damaged; PH_ERROR_CONFIG: they were learnt on another

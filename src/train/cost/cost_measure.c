@@ -32,8 +32,9 @@ struct ph__cost_measure {
     struct ph_store *store;
     struct ph_state *state;
     struct ph__cost_table reference_tables[NUM_REFERENCE];
-    struct set reference; /* run in turn with each set: it has the same neighbours */
-    double reference_ms;  /* of a run of it, behind another set, that little has disturbed */
+    struct set reference;   /* run in turn with each set: it has the same neighbours */
+    double reference_ms;    /* of a run of it, behind another set, that little has disturbed */
+    double lookup_s, all_s; /* of all sets so far, without the reference */
 };
 
 /* Returns the bytes of a row's slots. */
@@ -195,21 +196,21 @@ static double work_seconds(const struct ph__cost_measure *measure)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static ph_status run_step(struct set *set, size_t number)
-{
-    PH_TRY(ph_workspace_set_scalar(set->workspace, "step", (double)number));
-    PH_TRY(ph_workspace_run(set->workspace, "forward"));
-    PH_TRY(ph_workspace_run(set->workspace, "backward"));
-    return ph_workspace_run(set->workspace, "update");
-}
-
-static ph_status time_step(
-    const struct ph__cost_measure *measure, struct set *set, size_t number, double *ms_out)
+static ph_status time_step(struct ph__cost_measure *measure, struct set *set, size_t number, double *ms_out)
 {
     const double begin = work_seconds(measure);
-    const ph_status status = run_step(set, number);
-    *ms_out = 1e3 * (work_seconds(measure) - begin);
-    return status;
+    PH_TRY(ph_workspace_set_scalar(set->workspace, "step", (double)number));
+    PH_TRY(ph_workspace_run(set->workspace, "forward"));
+    const double between = work_seconds(measure);
+    PH_TRY(ph_workspace_run(set->workspace, "backward"));
+    PH_TRY(ph_workspace_run(set->workspace, "update"));
+    const double end = work_seconds(measure);
+    *ms_out = 1e3 * (end - begin);
+    if (set != &measure->reference) {
+        measure->lookup_s += between - begin;
+        measure->all_s += end - begin;
+    }
+    return PH_OK;
 }
 
 /* Runs the set and the reference in turn. The set's time is what it would be at an undisturbed reference. */
@@ -221,7 +222,7 @@ static ph_status time_set(
     double *references = times + num_runs;
     if (times == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(run_step(set, 1)); /* the next run finds its memory written */
+    PH_TRY(time_step(measure, set, 1, &own)); /* the next run finds its memory written */
     for (size_t i = 0; i < num_runs; i++) {
         PH_TRY(time_step(measure, set, i + 2, &own));
         PH_TRY(time_step(measure, &measure->reference, i + 2, &references[i]));
@@ -296,7 +297,7 @@ static ph_status time_reference(struct ph__cost_measure *measure, struct set *ot
 {
     double ms[REFERENCE_RUNS];
     for (size_t i = 0; i < REFERENCE_RUNS; i++) {
-        PH_TRY(run_step(other, i + 1));
+        PH_TRY(time_step(measure, other, i + 1, &ms[i]));
         PH_TRY(time_step(measure, &measure->reference, i + 1, &ms[i]));
     }
     ph__sort_numbers(ms, REFERENCE_RUNS);
@@ -457,6 +458,7 @@ ph_status ph__cost_measure_all(struct ph__cost_measure *measure, const struct ph
         if (progress != NULL)
             progress(context, i + 1, num_sets);
     }
+    labels_out->lookup_share = measure->lookup_s / measure->all_s;
     return measure_again(measure, tables, num_tables, num_sets, seed, ms, labels_out);
 }
 

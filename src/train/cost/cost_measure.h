@@ -52,6 +52,7 @@ struct ph__cost_labels { /* zero-initialised is empty */
     struct ph__cost_label *labels;
     size_t num_labels;
     size_t num_repeated, num_dropped; /* sets */
+    double lookup_share;              /* of the time of all sets */
     double repeat_error; /* mean relative difference of a tenth of the sets, measured twice; 0: too few */
 };
 

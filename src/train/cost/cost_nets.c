@@ -236,6 +236,7 @@ struct ph__cost_model ph__cost_nets_model(struct ph__cost_nets *nets)
     return (struct ph__cost_model){.name = "learnt",
         .context = nets,
         .width = PH_COST_DESCRIPTION,
+        .lookup_share = nets->lookup_share,
         .describe = describe,
         .compute = compute,
         .exchange = exchange};

@@ -45,7 +45,8 @@ struct ph__cost_nets {
     struct ph_backend *backend;                           /* of one thread */
     struct ph__cost_graph describe, compute, exchange[2]; /* exchange: by way */
     bool is_learnt[PH_COST_NUM_NETS];
-    size_t batch_size; /* samples of the steps that the nets price */
+    size_t batch_size;   /* samples of the steps that the nets price */
+    double lookup_share; /* of compute (plan/search/cost_model.h); the creator sets it */
     uint64_t seed;
     ph_real *rows; /* inputs of runs, grown */
     size_t rows_capacity;

@@ -333,8 +333,9 @@ static void many_tables_are_spread_over_many_ranks(void **state)
     const double seconds = ph__clock_seconds() - begin;
     assert_ok(ph__plan_price(&pricing, &plan, prices, &ms));
     for (size_t rank = 0; rank < MANY_RANKS; rank++) {
-        sum += ph__rank_price_ms(&prices[rank]);
-        largest = fmax(largest, ph__rank_price_ms(&prices[rank]));
+        const double busy_ms = ph__rank_price_ms(&prices[rank]) - prices[rank].wait_ms;
+        sum += busy_ms;
+        largest = fmax(largest, busy_ms);
     }
     print_message(
         "%.1f s; slowest %.3f ms, busiest %.3f of the mean\n", seconds, ms, largest / sum * MANY_RANKS);
