@@ -17,6 +17,7 @@ static struct ph__cost_facts save(const char *folder, const char *processor, con
         snprintf(facts.processor, sizeof facts.processor, "%s", processor);
     if (isa != NULL)
         snprintf(facts.isa, sizeof facts.isa, "%s", isa);
+    nets->lookup_share = .375;
     assert_ok(ph__cost_save(nets, folder, &facts));
     ph__cost_nets_destroy(nets);
     return facts;
@@ -48,6 +49,7 @@ static void loaded_costs_give_the_same_bits(void **state)
     price(after, ms[1]);
     assert_memory_equal(ms[0], ms[1], sizeof ms[0]);
     assert_int_equal(facts.batch_size, 512);
+    assert_true(ph__cost_nets_model(after).lookup_share == .375);
     assert_int_equal(facts.labels, 7);
     assert_true(facts.mape == .03 && facts.tau == .9 && facts.repeat_error == .02);
     assert_string_equal(facts.date, saved.date);

@@ -78,6 +78,7 @@ static void labels_describe_their_sets(void **state)
     assert_ok(ph__cost_measure_open(&options, &measure));
     assert_ok(ph__cost_measure_all(measure, tables, COUNT(tables), 11, 1, NULL, NULL, &labels));
     assert_int_equal(labels.num_labels + labels.num_dropped, 11);
+    assert_true(labels.lookup_share > 0 && labels.lookup_share < 1);
     for (size_t i = 0; i < labels.num_labels; i++) {
         assert_true(labels.labels[i].ms > 0);
         assert_in_range(labels.labels[i].num_parts, 1, PH_COST_MOST_TABLES);

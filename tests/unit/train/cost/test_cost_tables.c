@@ -64,6 +64,28 @@ static void a_mixture_has_the_statistics_of_power_laws(void **state)
     expect_mixture(&locality, 800);
 }
 
+/* Tables of jobs are not all like the mean: rows of some are read once, those of others a dozen times. */
+static void tables_are_unlike(void **state)
+{
+    (void)state;
+    enum { COUNT = 800, OFTEN = 4 }; /* bin 4: 9 to 16 reads */
+    struct ph__locality locality;
+    size_t num_once = 0, num_often = 0;
+    ph__locality_default(&locality);
+    assert_ok(ph__cost_tables_make(&locality, BATCH, COUNT, 7, tables));
+    for (size_t t = 0; t < COUNT; t++) {
+        uint64_t often = 0;
+        for (size_t bin = OFTEN; bin < PH_ACCESS_BINS; bin++)
+            often += tables[t].rows[bin];
+        num_once += 2 * tables[t].rows[0] > tables[t].num_read;
+        num_often += 2 * often > tables[t].num_read;
+    }
+    print_message("%zu of %d tables have mostly rows read once, %zu mostly rows read often\n", num_once,
+        COUNT, num_often);
+    assert_in_range(num_once, COUNT / 20, COUNT / 2);
+    assert_in_range(num_often, COUNT / 20, COUNT / 2);
+}
+
 static void one_seed_gives_the_same_tables_and_ids(void **state)
 {
     (void)state;
@@ -134,6 +156,7 @@ int main(void)
         cmocka_unit_test(a_mixture_has_the_statistics_of_2021),
         cmocka_unit_test(a_mixture_has_the_statistics_of_2022),
         cmocka_unit_test(a_mixture_has_the_statistics_of_power_laws),
+        cmocka_unit_test(tables_are_unlike),
         cmocka_unit_test(one_seed_gives_the_same_tables_and_ids),
         cmocka_unit_test(ids_hit_the_bins_of_their_table),
         cmocka_unit_test(a_split_keeps_every_table_once),
