@@ -9,8 +9,7 @@
 #include "plan/search/plan_accesses.h"
 
 enum { MS_PER_S = 1000 };
-/* The analytic model's part of its time. Lookups read a row for each id, gradients another; updates read rows and
- * write them, but each only once. */
+/* Lookups read a row for each id, gradients another; updates read rows and write them, but each only once. */
 #define LOOKUP_SHARE (1. / 3)
 
 double ph__rank_price_ms(const struct ph__rank_price *price)
