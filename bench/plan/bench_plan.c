@@ -316,10 +316,10 @@ static void run_shuffled(struct bench *bench)
     struct ph__cost_facts facts = {0};
     struct ph__cost_nets *nets;
     struct ph__cost_labels sets;
+    const struct ph__cost_split split = {PLAN_POOL - 2 * (PLAN_POOL / 10), PLAN_POOL / 10, PLAN_POOL / 10};
     open_measure(bench);
-    bench_check(
-        ph__cost_measure_all(bench->measure, bench->pool, PLAN_POOL, bench->sets, 1, NULL, NULL, &sets));
-    const struct ph__cost_training training = {sets.num_labels, sets.num_labels / 10, 200};
+    bench_check(ph__cost_measure_all(bench->measure, bench->pool, &split, bench->sets, 1, NULL, NULL, &sets));
+    const struct ph__cost_training training = {sets.num_labels, sets.counts.num_test, 200};
     shuffle_times(sets.labels, sets.num_labels);
     bench_check(ph__cost_nets_create(1, PLAN_BATCH, &nets));
     nets->lookup_share = sets.lookup_share;

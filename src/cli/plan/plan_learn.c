@@ -14,7 +14,7 @@
 
 enum {
     NUM_TABLES = 10000,     /* far more than sets have: nets learn of tables, not of sets alone */
-    NUM_RUNS = 13,          /* of a set */
+    NUM_RUNS = 7,           /* of a set, each time that it is measured */
     MOST_EXCHANGES = 10000, /* each way; at most EXCHANGES_OF_SET times as many as sets of tables */
     EXCHANGES_OF_SET = 4,
     NUM_EPOCHS = 1000,
@@ -36,7 +36,7 @@ struct learner {
     struct ph__cost_table *tables; /* (NUM_TABLES) */
     struct ph__cost_split split;
     struct ph__cost_measure *measure;
-    struct ph__cost_labels sets[3]; /* of tables to train on, to validate by, and to test by */
+    struct ph__cost_labels sets;
     struct ph__cost_nets *nets;
     struct ph__cost_facts facts;
     struct cli_progress progress;
@@ -97,23 +97,16 @@ static ph_status make_tables(struct learner *learner)
     return PH_OK;
 }
 
-/* Measures 80 : 10 : 10 sets of the tables to train on, to validate by and to test by. */
 static ph_status measure_sets(struct learner *learner)
 {
-    const size_t num_sets = learner->learning->num_sets;
-    const struct ph__cost_split *split = &learner->split;
-    const size_t tables[] = {split->num_train, split->num_valid, split->num_test};
-    const size_t counts[] = {num_sets - 2 * (num_sets / 10), num_sets / 10, num_sets / 10};
     const struct ph__cost_measure_options options = {.batch_size = learner->learning->batch_size,
         .num_threads = learner->learning->num_threads,
         .num_runs = NUM_RUNS,
         .arena_bytes = ARENA_BYTES,
         .optimizer = learner->learning->optimizer};
-    const struct ph__cost_table *first = learner->tables;
     PH_TRY(ph__cost_measure_open(&options, &learner->measure));
-    for (size_t part = 0; part < 3; first += tables[part], part++)
-        PH_TRY(ph__cost_measure_all(learner->measure, first, tables[part], counts[part], SEED + part,
-            show_sets, &learner->progress, &learner->sets[part]));
+    PH_TRY(ph__cost_measure_all(learner->measure, learner->tables, &learner->split,
+        learner->learning->num_sets, SEED, show_sets, &learner->progress, &learner->sets));
     cli_progress_end(&learner->progress);
     return PH_OK;
 }
@@ -131,59 +124,53 @@ static ph_status predict(
 }
 
 /* Returns Kendall's tau: how many more pairs are in order than not, as a share. */
-static double kendall_tau(const struct ph__cost_labels *sets, const double *ms)
+static double kendall_tau(const struct ph__cost_label *labels, size_t count, const double *ms)
 {
     double sum = 0;
-    for (size_t i = 0; i < sets->num_labels; i++)
+    for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < i; k++) {
-            const double order = (ms[i] - ms[k]) * (sets->labels[i].ms - sets->labels[k].ms);
+            const double order = (ms[i] - ms[k]) * (labels[i].ms - labels[k].ms);
             sum += (order > 0) - (order < 0);
         }
-    return 2 * sum / ((double)sets->num_labels * (double)(sets->num_labels - 1));
+    return 2 * sum / ((double)count * (double)(count - 1));
 }
 
 /* Gives the mean relative error and Kendall's tau on the sets that are tested by. */
 static ph_status test_sets(struct learner *learner)
 {
     const struct ph__cost_model model = ph__cost_nets_model(learner->nets);
-    const struct ph__cost_labels *sets = &learner->sets[2];
-    double *ms = ph__arena_alloc_array(&learner->arena, sets->num_labels, sizeof *ms), sum = 0;
+    const size_t count = learner->sets.counts.num_test;
+    const struct ph__cost_label *labels = learner->sets.labels + learner->sets.num_labels - count;
+    double *ms = ph__arena_alloc_array(&learner->arena, count, sizeof *ms), sum = 0;
     if (ms == NULL)
         return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < sets->num_labels; i++) {
-        PH_TRY(predict(&model, &sets->labels[i], &ms[i]));
-        sum += fabs(ms[i] - sets->labels[i].ms) / sets->labels[i].ms;
+    for (size_t i = 0; i < count; i++) {
+        PH_TRY(predict(&model, &labels[i], &ms[i]));
+        sum += fabs(ms[i] - labels[i].ms) / labels[i].ms;
     }
-    learner->facts.mape = sum / (double)sets->num_labels;
-    learner->facts.tau = kendall_tau(sets, ms);
+    learner->facts.mape = sum / (double)count;
+    learner->facts.tau = kendall_tau(labels, count, ms);
     return PH_OK;
 }
 
 static ph_status learn_sets(struct learner *learner)
 {
-    const struct ph__cost_labels *train = &learner->sets[0], *valid = &learner->sets[1];
-    const size_t count = train->num_labels + valid->num_labels;
-    const struct ph__cost_training training = {count, valid->num_labels, NUM_EPOCHS};
-    struct ph__cost_label *labels = ph__arena_alloc_array(&learner->arena, count, sizeof *labels);
+    const struct ph__cost_labels *sets = &learner->sets;
+    const struct ph__cost_training training = {
+        sets->counts.num_train + sets->counts.num_valid, sets->counts.num_valid, NUM_EPOCHS};
     double mape;
-    if (labels == NULL)
-        return PH_ERROR_MEMORY;
-    memcpy(labels, train->labels, train->num_labels * sizeof *labels);
-    memcpy(labels + train->num_labels, valid->labels, valid->num_labels * sizeof *labels);
-    learner->nets->lookup_share = train->lookup_share;
-    PH_TRY(ph__cost_learn_compute(learner->nets, labels, &training, &mape));
+    learner->nets->lookup_share = sets->lookup_share;
+    PH_TRY(ph__cost_learn_compute(learner->nets, sets->labels, &training, &mape));
     PH_TRY(test_sets(learner));
-    learner->facts.labels = count + learner->sets[2].num_labels;
-    learner->facts.repeat_error = train->repeat_error;
+    learner->facts.labels = sets->num_labels;
+    learner->facts.repeat_error = sets->repeat_error;
     printf(
         "computing: mean error %.1f %%, Kendall's tau %.3f, on %zu sets of tables that the net has not seen; "
         "measuring again differs by %.1f %%; lookups are %.0f %% of the time\n",
-        100 * learner->facts.mape, learner->facts.tau, learner->sets[2].num_labels, 100 * train->repeat_error,
-        100 * train->lookup_share);
-    printf("sets of tables: %zu measured, %zu of them again beside other work, %zu dropped\n",
-        learner->learning->num_sets,
-        train->num_repeated + valid->num_repeated + learner->sets[2].num_repeated,
-        train->num_dropped + valid->num_dropped + learner->sets[2].num_dropped);
+        100 * learner->facts.mape, learner->facts.tau, sets->counts.num_test, 100 * sets->repeat_error,
+        100 * sets->lookup_share);
+    printf("sets of tables: %zu measured twice, %zu of them a third time, %zu dropped\n",
+        learner->learning->num_sets, sets->num_again, sets->num_dropped);
     return PH_OK;
 }
 
@@ -231,8 +218,7 @@ ph_status cli_plan_learn(const struct cli_plan_learning *learning)
         return ph_fail(PH_ERROR_USAGE, "--sets must be at least %d, not %zu", LEAST_SETS, learning->num_sets);
     const ph_status status = learn(&learner);
     ph__cost_nets_destroy(learner.nets);
-    for (size_t part = 0; part < 3; part++)
-        ph__cost_labels_fini(&learner.sets[part]);
+    ph__cost_labels_fini(&learner.sets);
     ph__cost_measure_close(learner.measure);
     ph__fabric_fini(&learner.fabric);
     ph__arena_fini(&learner.arena);

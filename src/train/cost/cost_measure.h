@@ -8,8 +8,8 @@
  * Other work on the machine, and on the host below it, makes the same run take twice as long from one moment
  * to the next. So each run of a set is followed by one of a *reference* set, which the same work disturbs.
  * The median of the set's times counts, each divided by how much longer the reference took than when little
- * disturbs it, to a power that was fitted. Where the reference takes far longer, the set is measured again,
- * and in the end dropped. Used by one thread at a time. */
+ * disturbs it, to a power that was fitted. What disturbs stays for seconds, so that more runs in a row help
+ * little: sets are measured twice, long apart. Used by one thread at a time. */
 #ifndef PH_TRAIN_COST_MEASURE_H
 #define PH_TRAIN_COST_MEASURE_H
 
@@ -49,20 +49,23 @@ const struct ph_store *ph__cost_measure_store(const struct ph__cost_measure *mea
 
 struct ph__cost_labels { /* zero-initialised is empty */
     struct ph__arena arena;
-    struct ph__cost_label *labels;
+    struct ph__cost_label *labels; /* (num_labels): to train on, to validate by, to test by, in this order */
     size_t num_labels;
-    size_t num_repeated, num_dropped; /* sets */
-    double lookup_share;              /* of the time of all sets */
-    double repeat_error; /* mean relative difference of a tenth of the sets, measured twice; 0: too few */
+    struct ph__cost_split counts;  /* of labels */
+    size_t num_again, num_dropped; /* sets that were measured a third time; sets without a label */
+    double lookup_share;           /* of the time of all sets */
+    double repeat_error;           /* mean relative difference of a label from another one of the same set */
 };
 
 typedef void (*ph__cost_progress)(void *context, size_t done, size_t count);
 
-/* Measures num_sets sets of 1 to PH_COST_MOST_TABLES tables of these, at any dim. Progress may be NULL. Call
- * fini also after a failure. */
+/* Measures num_sets sets of 1 to PH_COST_MOST_TABLES tables, at any dim. Of ten sets in a row eight are of
+ * the tables to train on, one to validate by, one to test by. All sets are measured twice, long apart, and a
+ * third time where the two differ much; labels are medians. Progress may be NULL. Call fini also after a
+ * failure. */
 ph_status ph__cost_measure_all(struct ph__cost_measure *measure, const struct ph__cost_table *tables,
-    size_t num_tables, size_t num_sets, uint64_t seed, ph__cost_progress progress, void *context,
-    struct ph__cost_labels *labels_out);
+    const struct ph__cost_split *split, size_t num_sets, uint64_t seed, ph__cost_progress progress,
+    void *context, struct ph__cost_labels *labels_out);
 void ph__cost_labels_fini(struct ph__cost_labels *labels);
 
 #endif

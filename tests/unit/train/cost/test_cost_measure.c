@@ -71,13 +71,19 @@ static void a_given_set_may_be_larger_than_a_drawn_one(void **state)
 static void labels_describe_their_sets(void **state)
 {
     (void)state;
+    static const struct ph__cost_split split = {8, 1, 1};
     struct ph__cost_table tables[10];
     struct ph__cost_measure *measure;
     struct ph__cost_labels labels;
     make_tables(tables, COUNT(tables));
     assert_ok(ph__cost_measure_open(&options, &measure));
-    assert_ok(ph__cost_measure_all(measure, tables, COUNT(tables), 11, 1, NULL, NULL, &labels));
-    assert_int_equal(labels.num_labels + labels.num_dropped, 11);
+    assert_ok(ph__cost_measure_all(measure, tables, &split, 22, 1, NULL, NULL, &labels));
+    assert_int_equal(labels.num_labels + labels.num_dropped, 22);
+    assert_int_equal(
+        labels.counts.num_train + labels.counts.num_valid + labels.counts.num_test, labels.num_labels);
+    assert_in_range(labels.counts.num_train, 18 - labels.num_dropped, 18);
+    assert_in_range(labels.counts.num_valid + labels.num_dropped, 2, 2 + labels.num_dropped);
+    assert_in_range(labels.counts.num_test + labels.num_dropped, 2, 2 + labels.num_dropped);
     assert_true(labels.lookup_share > 0 && labels.lookup_share < 1);
     for (size_t i = 0; i < labels.num_labels; i++) {
         assert_true(labels.labels[i].ms > 0);
