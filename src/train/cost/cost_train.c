@@ -1,4 +1,4 @@
-/* Learns the cost nets: a graph of one net, Adam with a learning rate that falls as a cosine, batches of
+/* Learns the cost nets: a graph of one net, AdamW with a learning rate that falls as a cosine, batches of
  * shuffled samples, padded to the most items of one. */
 #include <math.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "train/cost/cost_nets.h"
 
 #define LEARNING_RATE 1e-3
+#define WEIGHT_DECAY .2      /* of 0, .1, .2, .5 the best on tables held out: a tenth less error than 0 */
 #define LEAST_DEVIATION 1e-6 /* features that vary less are not scaled */
 /* The sizes of topologies get this part of the deviation that other features have. Labels know a few sizes
  * only: at the full deviation a net tells them apart and is wrong by a tenth between them. */
@@ -178,7 +179,8 @@ static void build(struct ph_builder *builder, const struct learner *learner)
 {
     enum { NUM_LEARNT = 2 * (PH_COST_LAYERS - 1) };
     const struct ph_optimizer adam = {
-        .rule = {.kind = PH_ADAM, .beta1 = .9, .beta2 = .999, .epsilon = 1e-8}, .learning_rate_factor = 1};
+        .rule = {.kind = PH_ADAMW, .beta1 = .9, .beta2 = .999, .epsilon = 1e-8, .weight_decay = WEIGHT_DECAY},
+        .learning_rate_factor = 1};
     const size_t num_items = learner->num_items, end = num_items * learner->num_features;
     ph_value learnt[NUM_LEARNT], gradients[NUM_LEARNT];
     const ph_value x = ph_input_dense(builder, learner->width);
