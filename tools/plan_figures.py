@@ -4,7 +4,7 @@
     tools/plan_figures.py [--part net|tasks|exact|speed|controls|all] [--cost FOLDER] [--count 100] [--measured 40]
                           [--widths 16 64 128] [--sets 10000] [--build build/release] [--out build/bench/plan]
 
-net         learns costs of plan_steps.py's job into the folder (phloem plan --learn, half an hour), unless it is there:
+net         learns costs of plan_steps.py's job into the folder (phloem plan --learn, forty minutes), unless it is there:
             errors on tables and exchanges that no net has seen. Kendall's tau >= .95, mean error <= 5 % and <= 1.5 times what
             a second measurement differs
 tasks       10 to 59 tables on 4 ranks that they fill by a quarter to fifteen sixteenths, at most so wide: the

@@ -11,7 +11,7 @@ simulated   a DLRM of 26 unequal tables on 4 and 8 ranks, 2 a host, 10 Gb/s, for
             take on this machine
 real        the first of them on 2 ranks of this machine, in rounds, one run of each plan a round; medians count
 
-Costs are learnt first (phloem plan --learn, half an hour), unless the folder of costs is there, from here or plan_figures.py.
+Costs are learnt first (phloem plan --learn, forty minutes), unless the folder of costs is there, from here or plan_figures.py.
 Ends with 1 where the control holds no worse, or the learnt plan's step is longer than random plans'; 77 where nothing can run.
 
 Build first: cmake --preset release -DPH_BENCH=ON && cmake --build build/release --target phloem bench_exchange

@@ -37,6 +37,7 @@
 #include "flags.h"
 #include "sim/exchange_time.h"
 #include "train/cost/cost_folder.h"
+#include "train/cost/cost_labels.h"
 
 static const struct ph__topology four_ranks = {4, 4};
 
@@ -316,13 +317,14 @@ static void run_shuffled(struct bench *bench)
     struct ph__cost_facts facts = {0};
     struct ph__cost_nets *nets;
     struct ph__cost_labels sets;
-    const struct ph__cost_split split = {PLAN_POOL - 2 * (PLAN_POOL / 10), PLAN_POOL / 10, PLAN_POOL / 10};
+    const struct ph__cost_split split = ph__cost_tables_split(bench->pool, PLAN_POOL, 1);
     open_measure(bench);
-    bench_check(ph__cost_measure_all(bench->measure, bench->pool, &split, bench->sets, 1, NULL, NULL, &sets));
+    bench_check(
+        ph__cost_labels_measure(bench->measure, bench->pool, &split, bench->sets, 1, NULL, NULL, &sets));
     const struct ph__cost_training training = {sets.num_labels, sets.counts.num_test, 200};
     shuffle_times(sets.labels, sets.num_labels);
     bench_check(ph__cost_nets_create(1, PLAN_BATCH, &nets));
-    nets->lookup_share = sets.lookup_share;
+    nets->lookup_share = ph__cost_measure_lookup_share(bench->measure);
     bench_check(ph__cost_learn_compute(nets, sets.labels, &training, &facts.mape));
     facts.labels = sets.num_labels;
     bench_check(ph__cost_facts_here(&facts));

@@ -10,7 +10,7 @@
 #include "cli/progress.h"
 #include "sim/exchange_time.h"
 #include "train/cost/cost_folder.h"
-#include "train/cost/cost_measure.h"
+#include "train/cost/cost_labels.h"
 
 enum {
     NUM_TABLES = 10000,     /* far more than sets have: nets learn of tables, not of sets alone */
@@ -105,7 +105,7 @@ static ph_status measure_sets(struct learner *learner)
         .arena_bytes = ARENA_BYTES,
         .optimizer = learner->learning->optimizer};
     PH_TRY(ph__cost_measure_open(&options, &learner->measure));
-    PH_TRY(ph__cost_measure_all(learner->measure, learner->tables, &learner->split,
+    PH_TRY(ph__cost_labels_measure(learner->measure, learner->tables, &learner->split,
         learner->learning->num_sets, SEED, show_sets, &learner->progress, &learner->sets));
     cli_progress_end(&learner->progress);
     return PH_OK;
@@ -159,7 +159,7 @@ static ph_status learn_sets(struct learner *learner)
     const struct ph__cost_training training = {
         sets->counts.num_train + sets->counts.num_valid, sets->counts.num_valid, NUM_EPOCHS};
     double mape;
-    learner->nets->lookup_share = sets->lookup_share;
+    learner->nets->lookup_share = ph__cost_measure_lookup_share(learner->measure);
     PH_TRY(ph__cost_learn_compute(learner->nets, sets->labels, &training, &mape));
     PH_TRY(test_sets(learner));
     learner->facts.labels = sets->num_labels;
@@ -168,7 +168,7 @@ static ph_status learn_sets(struct learner *learner)
         "computing: mean error %.1f %%, Kendall's tau %.3f, on %zu sets of tables that the net has not seen; "
         "measuring again differs by %.1f %%; lookups are %.0f %% of the time\n",
         100 * learner->facts.mape, learner->facts.tau, sets->counts.num_test, 100 * sets->repeat_error,
-        100 * sets->lookup_share);
+        100 * learner->nets->lookup_share);
     printf("sets of tables: %zu measured twice, %zu of them a third time, %zu dropped\n",
         learner->learning->num_sets, sets->num_again, sets->num_dropped);
     return PH_OK;

@@ -1,5 +1,5 @@
 /* Measured sets: their programs update the rows that their ids name, and labels describe them. */
-#include "train/cost/cost_measure.h"
+#include "train/cost/cost_labels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -77,14 +77,14 @@ static void labels_describe_their_sets(void **state)
     struct ph__cost_labels labels;
     make_tables(tables, COUNT(tables));
     assert_ok(ph__cost_measure_open(&options, &measure));
-    assert_ok(ph__cost_measure_all(measure, tables, &split, 22, 1, NULL, NULL, &labels));
+    assert_ok(ph__cost_labels_measure(measure, tables, &split, 22, 1, NULL, NULL, &labels));
     assert_int_equal(labels.num_labels + labels.num_dropped, 22);
     assert_int_equal(
         labels.counts.num_train + labels.counts.num_valid + labels.counts.num_test, labels.num_labels);
     assert_in_range(labels.counts.num_train, 18 - labels.num_dropped, 18);
     assert_in_range(labels.counts.num_valid + labels.num_dropped, 2, 2 + labels.num_dropped);
     assert_in_range(labels.counts.num_test + labels.num_dropped, 2, 2 + labels.num_dropped);
-    assert_true(labels.lookup_share > 0 && labels.lookup_share < 1);
+    assert_true(ph__cost_measure_lookup_share(measure) > 0 && ph__cost_measure_lookup_share(measure) < 1);
     for (size_t i = 0; i < labels.num_labels; i++) {
         assert_true(labels.labels[i].ms > 0);
         assert_in_range(labels.labels[i].num_parts, 1, PH_COST_MOST_TABLES);
