@@ -19,6 +19,7 @@ enum {
     EXCHANGES_OF_SET = 4,
     NUM_EPOCHS = 1000,
     LEAST_SETS = 100,
+    LEAST_LABELS = 2, /* to train on, to validate by, to test by: an order takes two */
     SEED = 1,
     MOST_TOPOLOGY_BYTES = 1 << 24
 };
@@ -108,6 +109,13 @@ static ph_status measure_sets(struct learner *learner)
     PH_TRY(ph__cost_labels_measure(learner->measure, learner->tables, &learner->split,
         learner->learning->num_sets, SEED, show_sets, &learner->progress, &learner->sets));
     cli_progress_end(&learner->progress);
+    const struct ph__cost_split *counts = &learner->sets.counts;
+    if (counts->num_train < LEAST_LABELS || counts->num_valid < LEAST_LABELS ||
+        counts->num_test < LEAST_LABELS)
+        return ph_fail(PH_ERROR_USAGE,
+            "%zu of %zu sets of tables were disturbed too much to count: measure again when the machine is "
+            "idle",
+            learner->sets.num_dropped, learner->learning->num_sets);
     return PH_OK;
 }
 
