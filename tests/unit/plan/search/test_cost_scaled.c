@@ -20,7 +20,7 @@ static void job_init(struct job *job)
     static const char *names[NUM_TABLES] = {"a", "b", "c"};
     for (size_t i = 0; i < NUM_TABLES; i++)
         job->tables[i] = (struct ph__table_facts){.name = names[i],
-            .num_rows = 1000 << i,
+            .num_rows = UINT64_C(1000) << i,
             .dim = 16,
             .num_features = 1,
             .ids_per_sample = 1 + (double)i,
