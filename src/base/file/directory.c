@@ -123,3 +123,19 @@ ph_status ph__directory_visit(
     closedir(directory);
     return status;
 }
+
+static ph_status note_entry(void *argument, const char *name)
+{
+    (void)name;
+    *(bool *)argument = false;
+    return PH_OK;
+}
+
+ph_status ph__directory_create_empty(const char *path)
+{
+    bool is_empty = true;
+    PH_TRY(ph__directory_visit(path, note_entry, &is_empty));
+    if (!is_empty)
+        return ph_fail(PH_ERROR_USAGE, "%s: the folder is not empty: give a new or empty one", path);
+    return ph__directory_create(path);
+}

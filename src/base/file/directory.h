@@ -13,6 +13,9 @@ bool ph__directory_exists(const char *path);
  * one of them, else PH_ERROR_DISK. */
 ph_status ph__directory_create(const char *path);
 
+/* Creates the folder; one that is there must be empty, so that nothing is overwritten: PH_ERROR_USAGE. */
+ph_status ph__directory_create_empty(const char *path);
+
 /* Locks a folder until unlock or until the process ends, however it ends. PH_ERROR_USAGE when another holder,
  * in this process or another, has the lock. On a file system without locks, *lock_out is -1 and nothing is
  * locked. */
