@@ -96,8 +96,9 @@ size_t ph_encoder_num_tasks(const struct ph_encoder *encoder);
 size_t ph_encoder_num_sparse(const struct ph_encoder *encoder);
 const struct ph_sparse_feature *ph_encoder_sparse(const struct ph_encoder *encoder, size_t feature);
 const char *ph_encoder_dense_name(const struct ph_encoder *encoder, size_t feature);
-bool ph_encoder_has_weights(const struct ph_encoder *encoder);    /* batches carry weights */
-bool ph_encoder_has_groups(const struct ph_encoder *encoder);     /* batches carry groups */
+bool ph_encoder_has_teacher(const struct ph_encoder *encoder); /* batches carry a teacher's probabilities */
+bool ph_encoder_has_weights(const struct ph_encoder *encoder); /* batches carry weights */
+bool ph_encoder_has_groups(const struct ph_encoder *encoder);  /* batches carry groups */
 bool ph_encoder_has_id_weights(const struct ph_encoder *encoder); /* batches carry a weight for each id */
 /* Returns the number of training rows; 0: not counted, since no field learns from them. */
 uint64_t ph_encoder_num_training_rows(const struct ph_encoder *encoder);

@@ -104,8 +104,10 @@ ph_value ph_input_dense(struct ph_builder *builder, size_t num_dense);  /* (B, n
 ph_value ph_input_ids(struct ph_builder *builder, size_t num_sparse);   /* jagged int64: F*B bags, N ids */
 ph_value ph_input_id_weights(struct ph_builder *builder);               /* (N), optional */
 ph_value ph_input_labels(struct ph_builder *builder, size_t num_tasks); /* (B,T) */
-ph_value ph_input_label_mask(struct ph_builder *builder, size_t num_tasks); /* (B,T), optional */
-ph_value ph_input_weights(struct ph_builder *builder);                      /* (B), optional */
+ph_value ph_input_label_mask(struct ph_builder *builder, size_t num_tasks);   /* (B,T), optional */
+ph_value ph_input_teacher(struct ph_builder *builder, size_t num_tasks);      /* (B,T), required */
+ph_value ph_input_teacher_mask(struct ph_builder *builder, size_t num_tasks); /* (B,T), optional */
+ph_value ph_input_weights(struct ph_builder *builder);                        /* (B), optional */
 ph_value ph_input_scalar(struct ph_builder *builder, const char *name); /* set by ph_workspace_set_scalar */
 
 /* Declare learnt values, kept in the store under the scoped name. A table is given one slice a feature;

@@ -72,22 +72,24 @@ size_t ph_shape_elements(const struct ph_shape *shape); /* product of dims, unch
  * The ids of feature f of sample b are ids[offsets[f * B + b] .. offsets[f * B + b + 1]). Every pointer is
  * borrowed from the batch's maker until the batch is given back. */
 struct ph_batch {
-    size_t num_samples;        /* B */
-    size_t num_dense;          /* dense features a sample */
-    size_t num_sparse;         /* F, sparse features a sample */
-    size_t num_tasks;          /* T */
-    size_t num_ids;            /* N */
-    uint64_t first_sample;     /* position of sample 0 in the epoch's order: a key of the rng */
-    const ph_real *dense;      /* (B, num_dense) */
-    const ph_real *labels;     /* (B,T), in [0,1] */
-    const ph_real *label_mask; /* (B,T), 1 where the label is known; NULL: all are known */
-    const ph_real *weights;    /* (B) sample weights; NULL: all 1 */
-    const int32_t *lengths;    /* (F,B) ids in each bag */
-    const uint32_t *offsets;   /* (F*B + 1) running sum of lengths */
-    const int64_t *ids;        /* (N) encoded ids, in [0, rows of the feature's table) */
-    const ph_real *id_weights; /* (N) for weighted pooling; NULL: all 1 */
-    const int64_t *groups;     /* (B) ids that grouped AUC groups by; NULL: none */
-    size_t num_global_samples; /* samples of the batch on all ranks together; 0: the batch is whole */
+    size_t num_samples;          /* B */
+    size_t num_dense;            /* dense features a sample */
+    size_t num_sparse;           /* F, sparse features a sample */
+    size_t num_tasks;            /* T */
+    size_t num_ids;              /* N */
+    uint64_t first_sample;       /* position of sample 0 in the epoch's order: a key of the rng */
+    const ph_real *dense;        /* (B, num_dense) */
+    const ph_real *labels;       /* (B,T), in [0,1] */
+    const ph_real *label_mask;   /* (B,T), 1 where the label is known; NULL: all are known */
+    const ph_real *teacher;      /* (B,T) probabilities by a teacher, in (0,1); NULL: none */
+    const ph_real *teacher_mask; /* (B,T), 1 where the teacher's is known; NULL: all are known */
+    const ph_real *weights;      /* (B) sample weights; NULL: all 1 */
+    const int32_t *lengths;      /* (F,B) ids in each bag */
+    const uint32_t *offsets;     /* (F*B + 1) running sum of lengths */
+    const int64_t *ids;          /* (N) encoded ids, in [0, rows of the feature's table) */
+    const ph_real *id_weights;   /* (N) for weighted pooling; NULL: all 1 */
+    const int64_t *groups;       /* (B) ids that grouped AUC groups by; NULL: none */
+    size_t num_global_samples;   /* samples of the batch on all ranks together; 0: the batch is whole */
 };
 
 #ifdef __cplusplus

@@ -22,7 +22,10 @@ static const struct ph__option field_options[] = {
         "several features. Empty: the column called name."),
     PH_CHOICE_KEY("kind", FIELD(kind), NULL, PH_FIELD_KIND_WORDS,
         "Content of the column. label: number from 0 to 1; several labels are several tasks. id: ids of a "
-        "sparse feature. dense: number. weight: weight of the sample; at most one column. group: group of "
+        "sparse feature. dense: number. teacher: probability of the label by another model, above 0 and "
+        "below 1, "
+        "for train.distill; one for each label, in their order, or none. weight: weight of the sample; at "
+        "most one column. group: group of "
         "the grouped AUC; at most one column. ignore: not read."),
     PH_CHOICE_KEY("encoding", FIELD(encoding), "inherit", PH_ENCODING_WORDS "|inherit",
         "Mapping from an id to a row of its table. raw: the number itself. vocabulary: its place in a "

@@ -28,11 +28,12 @@ enum ph__field_kind {
     PH_FIELD_LABEL,
     PH_FIELD_ID,
     PH_FIELD_DENSE,
+    PH_FIELD_TEACHER,
     PH_FIELD_WEIGHT,
     PH_FIELD_GROUP,
     PH_FIELD_IGNORE,
 };
-#define PH_FIELD_KIND_WORDS "label|id|dense|weight|group|ignore"
+#define PH_FIELD_KIND_WORDS "label|id|dense|teacher|weight|group|ignore"
 
 enum ph__field_encoding {
     PH_ENCODING_RAW,

@@ -269,6 +269,18 @@ ph_value ph_input_label_mask(struct ph_builder *builder, size_t num_tasks)
     return batch_input(builder, PH_INPUT_LABEL_MASK, "label_mask", &type);
 }
 
+ph_value ph_input_teacher(struct ph_builder *builder, size_t num_tasks)
+{
+    struct ph_type type = per_sample(num_tasks);
+    return batch_input(builder, PH_INPUT_TEACHER, "teacher", &type);
+}
+
+ph_value ph_input_teacher_mask(struct ph_builder *builder, size_t num_tasks)
+{
+    struct ph_type type = per_sample(num_tasks);
+    return batch_input(builder, PH_INPUT_TEACHER_MASK, "teacher_mask", &type);
+}
+
 ph_value ph_input_weights(struct ph_builder *builder)
 {
     struct ph_type type = ph__dense_type(1, &batch_dim);

@@ -267,7 +267,8 @@ static ph_status check_batch(const struct ph__graph *graph, const struct ph_batc
     PH_TRY(check_width(graph, PH_INPUT_DENSE, batch->num_dense, "dense features"));
     PH_TRY(check_width(graph, PH_INPUT_IDS, batch->num_sparse, "sparse features"));
     PH_TRY(check_width(graph, PH_INPUT_LABELS, batch->num_tasks, "labels"));
-    return check_width(graph, PH_INPUT_LABEL_MASK, batch->num_tasks, "labels");
+    PH_TRY(check_width(graph, PH_INPUT_LABEL_MASK, batch->num_tasks, "labels"));
+    return check_width(graph, PH_INPUT_TEACHER, batch->teacher != NULL ? batch->num_tasks : 0, "teachers");
 }
 
 /* Binds an input; the batch is only read, but operands are not const because outputs share their type. */
@@ -311,6 +312,8 @@ static void bind_batch(struct ph_workspace *workspace, const struct ph_batch *ba
     bind_input(workspace, PH_INPUT_ID_WEIGHTS, batch->id_weights, NULL);
     bind_input(workspace, PH_INPUT_LABELS, batch->labels, NULL);
     bind_input(workspace, PH_INPUT_LABEL_MASK, batch->label_mask, NULL);
+    bind_input(workspace, PH_INPUT_TEACHER, batch->teacher, NULL);
+    bind_input(workspace, PH_INPUT_TEACHER_MASK, batch->teacher_mask, NULL);
     bind_input(workspace, PH_INPUT_WEIGHTS, batch->weights, NULL);
 }
 

@@ -13,7 +13,8 @@
 static ph_status reserve(
     struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_samples)
 {
-    size_t num_reals = num_samples * (encoder->num_dense + 2 * encoder->num_tasks + 1);
+    size_t num_reals =
+        num_samples * (encoder->num_dense + 2 * (encoder->num_tasks + encoder->num_teachers) + 1);
     size_t num_bags = num_samples * encoder->num_sparse;
     PH_TRY(ph__array_reserve(
         (void **)&buffer->reals, &buffer->reals_capacity, num_reals, sizeof *buffer->reals));
@@ -34,39 +35,78 @@ struct run {
     size_t first, end;
 };
 
-/* Fills labels, their mask, dense features, weights and groups. Returns true when a label is blank. */
-static bool fill_fixed(
-    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct run *run)
+/* Copies a row's labels, or its teachers, and marks those that are not blank. Returns true when one is. */
+static bool fill_targets(const uint32_t *words, size_t count, ph_real *targets, ph_real *mask)
 {
-    size_t num_tasks = encoder->num_tasks, num_dense = encoder->num_dense, num_samples = run->num_samples;
-    ph_real *dense = buffer->reals;                    /* (B, num_dense) */
-    ph_real *labels = dense + num_samples * num_dense; /* (B,T) */
-    ph_real *mask = labels + num_samples * num_tasks;  /* (B,T) */
-    ph_real *weights = mask + num_samples * num_tasks; /* (B) */
     bool has_blank = false;
+    for (size_t t = 0; t < count; t++) {
+        const float target = ph__word_as_float(words[t]);
+        const bool is_known = !isnan(target);
+        has_blank |= !is_known;
+        targets[t] = is_known ? (ph_real)target : 0;
+        mask[t] = is_known ? 1 : 0;
+    }
+    return has_blank;
+}
+
+/* The arrays of a buffer's reals, of B rows each. */
+struct fixed {
+    ph_real *dense, *labels, *label_mask, *teacher, *teacher_mask, *weights;
+};
+
+static struct fixed fixed_of(
+    const struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_samples)
+{
+    struct fixed fixed = {.dense = buffer->reals};
+    fixed.labels = fixed.dense + num_samples * encoder->num_dense;
+    fixed.label_mask = fixed.labels + num_samples * encoder->num_tasks;
+    fixed.teacher = fixed.label_mask + num_samples * encoder->num_tasks;
+    fixed.teacher_mask = fixed.teacher + num_samples * encoder->num_teachers;
+    fixed.weights = fixed.teacher_mask + num_samples * encoder->num_teachers;
+    return fixed;
+}
+
+/* Blanks that rows have. */
+struct blanks {
+    bool has_label, has_teacher;
+};
+
+/* Fills labels, teachers, their masks, dense features, weights and groups. */
+static void fill_fixed(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
+    const struct run *run, struct blanks *blanks)
+{
+    const size_t num_tasks = encoder->num_tasks, num_dense = encoder->num_dense;
+    const struct fixed fixed = fixed_of(buffer, encoder, run->num_samples);
     for (size_t b = run->first; b < run->end; b++) {
         const uint32_t *row = run->rows[b];
-        for (size_t t = 0; t < num_tasks; t++) {
-            float label = ph__word_as_float(row[t]);
-            bool is_known = !isnan(label);
-            has_blank |= !is_known;
-            labels[b * num_tasks + t] = is_known ? (ph_real)label : 0;
-            mask[b * num_tasks + t] = is_known ? 1 : 0;
-        }
+        blanks->has_label |=
+            fill_targets(row, num_tasks, fixed.labels + b * num_tasks, fixed.label_mask + b * num_tasks);
+        if (encoder->num_teachers > 0)
+            blanks->has_teacher |= fill_targets(row + num_tasks, num_tasks, fixed.teacher + b * num_tasks,
+                fixed.teacher_mask + b * num_tasks);
         for (size_t i = 0; i < num_dense; i++)
-            dense[b * num_dense + i] = (ph_real)ph__word_as_float(row[encoder->dense_word + i]);
+            fixed.dense[b * num_dense + i] = (ph_real)ph__word_as_float(row[encoder->dense_word + i]);
         if (encoder->has_weight)
-            weights[b] = (ph_real)ph__word_as_float(row[encoder->weight_word]);
+            fixed.weights[b] = (ph_real)ph__word_as_float(row[encoder->weight_word]);
         if (encoder->has_group)
             buffer->groups[b] =
                 (int64_t)((uint64_t)row[encoder->group_word + 1] << 32 | row[encoder->group_word]);
     }
-    buffer->batch.dense = dense;
-    buffer->batch.labels = labels;
-    buffer->batch.label_mask = mask;
-    buffer->batch.weights = encoder->has_weight ? weights : NULL;
-    buffer->batch.groups = encoder->has_group ? buffer->groups : NULL;
-    return has_blank;
+}
+
+/* Puts the arrays into the batch; a mask that is all 1 is left out. */
+static void place_fixed(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_samples,
+    const struct blanks *blanks)
+{
+    const struct fixed fixed = fixed_of(buffer, encoder, num_samples);
+    struct ph_batch *batch = &buffer->batch;
+    batch->dense = fixed.dense;
+    batch->labels = fixed.labels;
+    batch->label_mask = blanks->has_label ? fixed.label_mask : NULL;
+    batch->teacher = encoder->num_teachers > 0 ? fixed.teacher : NULL;
+    batch->teacher_mask = blanks->has_teacher ? fixed.teacher_mask : NULL;
+    batch->weights = encoder->has_weight ? fixed.weights : NULL;
+    batch->groups = encoder->has_group ? buffer->groups : NULL;
 }
 
 /* Fills lengths (F,B) and offsets (F*B + 1), the running sum of lengths. */
@@ -155,20 +195,17 @@ static void fetch_next(const struct ph_encoder *encoder, const struct run *run)
 static void fill_rows(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
     const uint32_t *const *rows, size_t num_samples)
 {
-    bool has_blank = false;
+    struct blanks blanks = {0};
     for (size_t i = 0; encoder->has_id_weights && i < buffer->batch.num_ids; i++)
         buffer->id_weights[i] = 1;
-    size_t first = 0;
-    do { /* runs once without rows, too: the arrays are placed */
+    for (size_t first = 0; first < num_samples; first += ROWS_AT_ONCE) {
         size_t end = first + ROWS_AT_ONCE < num_samples ? first + ROWS_AT_ONCE : num_samples;
         const struct run run = {.rows = rows, .num_samples = num_samples, .first = first, .end = end};
         fetch_next(encoder, &run);
-        has_blank |= fill_fixed(buffer, encoder, &run);
+        fill_fixed(buffer, encoder, &run, &blanks);
         fill_ids(buffer, encoder, &run);
-        first += ROWS_AT_ONCE;
-    } while (first < num_samples);
-    if (!has_blank)
-        buffer->batch.label_mask = NULL;
+    }
+    place_fixed(buffer, encoder, num_samples, &blanks);
 }
 
 /* Reserves room for num_ids ids, at least one: a batch without ids has arrays, too. */

@@ -7,7 +7,7 @@
 
 struct ph__batch_buffer { /* zero-initialised is empty; grows only */
     struct ph_batch batch;
-    ph_real *reals; /* dense, labels, mask and weights, one after the other */
+    ph_real *reals; /* dense, labels, teachers, their masks and weights, one after the other */
     size_t reals_capacity;
     int32_t *lengths;
     size_t lengths_capacity;

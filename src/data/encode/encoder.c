@@ -74,6 +74,8 @@ static ph_status seal_column(
     encoder->has_group |= is_group;
     if (column->kind == PH_FIELD_LABEL)
         column->slot = encoder->num_tasks++;
+    if (column->kind == PH_FIELD_TEACHER)
+        column->slot = encoder->num_teachers++;
     if (column->kind == PH_FIELD_DENSE) {
         column->slot = encoder->num_dense;
         encoder->num_dense += column->has_indicator ? 2 : 1;
@@ -210,7 +212,8 @@ static void unseal(struct ph_encoder *encoder)
     encoder->lists = NULL;
     encoder->sparse_columns = NULL;
     encoder->by_source = NULL;
-    encoder->num_tasks = encoder->num_dense = encoder->num_sparse = encoder->num_lists = 0;
+    encoder->num_tasks = encoder->num_teachers = 0;
+    encoder->num_dense = encoder->num_sparse = encoder->num_lists = 0;
     encoder->has_weight = encoder->has_group = encoder->has_id_weights = false;
 }
 
@@ -220,9 +223,12 @@ ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_sta
     PH_TRY(seal_columns(encoder, where, status));
     if (encoder->num_tasks == 0)
         return ph_fail(status, "%s: no column is a label", where);
+    if (encoder->num_teachers != 0 && encoder->num_teachers != encoder->num_tasks)
+        return ph_fail(status, "%s: %zu columns are teachers, but %zu are labels; give each label one", where,
+            encoder->num_teachers, encoder->num_tasks);
     if (encoder->num_dense + encoder->num_sparse == 0)
         return ph_fail(status, "%s: no column is an id or dense; a model needs at least one", where);
-    encoder->dense_word = encoder->num_tasks;
+    encoder->dense_word = encoder->num_tasks + encoder->num_teachers;
     encoder->weight_word = encoder->dense_word + encoder->num_dense;
     encoder->group_word = encoder->weight_word + (encoder->has_weight ? 1 : 0);
     encoder->sparse_word = encoder->group_word + (encoder->has_group ? 2 : 0);
@@ -310,6 +316,11 @@ const struct ph_sparse_feature *ph_encoder_sparse(const struct ph_encoder *encod
 const char *ph_encoder_dense_name(const struct ph_encoder *encoder, size_t feature)
 {
     return encoder->dense_names[feature];
+}
+
+bool ph_encoder_has_teacher(const struct ph_encoder *encoder)
+{
+    return encoder->num_teachers > 0;
 }
 
 bool ph_encoder_has_weights(const struct ph_encoder *encoder)

@@ -2,7 +2,7 @@
  * place in an encoded row.
  *
  * An encoded row is a run of 32-bit words (floats by their bits): first a fixed part
- *     labels (T) | dense (D) | weight (1, if any) | group (2, if any) | sparse (F)
+ *     labels (T) | teachers (T, if any) | dense (D) | weight (1, if any) | group (2, if any) | sparse (F)
  * whose sparse word is the id of a single-valued feature or the number of ids of a list; then the lists in
  * the order of their sparse slots, each with its ids and, if the list is weighted, as many weights. Immutable
  * after creation; any number of threads may read the encoder. */
@@ -31,7 +31,7 @@ struct ph__column {
     char *name;
     char *from; /* the file's column; mostly the same as name */
     enum ph__field_kind kind;
-    size_t slot; /* index among the labels, the dense or the sparse features */
+    size_t slot; /* index among the labels, the teachers, the dense or the sparse features */
     /* id */
     char *shares; /* id column that owns the rows, and all members down to hash_start; NULL: this one */
     size_t owner; /* index of the column that owns vocabulary and rows, mostly this one; set by the seal */
@@ -65,8 +65,8 @@ static inline bool ph__column_is_standardised(const struct ph__column *column)
 /* Returns true when the data may lack the file's column: it is ignored, or needed only for training. */
 static inline bool ph__column_may_lack(const struct ph__column *column, bool needs_no_labels)
 {
-    bool is_for_training =
-        column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_WEIGHT || column->kind == PH_FIELD_GROUP;
+    bool is_for_training = column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_TEACHER ||
+                           column->kind == PH_FIELD_WEIGHT || column->kind == PH_FIELD_GROUP;
     return column->kind == PH_FIELD_IGNORE || (is_for_training && needs_no_labels);
 }
 
@@ -82,6 +82,7 @@ struct ph_encoder {
     struct ph__column *columns;
     size_t num_columns, columns_capacity;
     size_t num_tasks, num_dense, num_sparse;
+    size_t num_teachers; /* num_tasks, or 0 */
     bool has_weight, has_group;
     bool has_id_weights;        /* true: some list is weighted */
     uint64_t num_training_rows; /* 0: not counted */

@@ -23,7 +23,7 @@ static ph_status fail_cell(
 /* ---- numbers ---- */
 
 /* Numbers are finite, or NaN for a blank. A blank dense value becomes the mean in a standardised column, else
- * `missing`; a blank label is unknown. */
+ * `missing`; a blank label is unknown, as is a blank teacher. */
 
 static float log1p_of(const struct ph_encoder *encoder, double number)
 {
@@ -70,9 +70,11 @@ static void encode_weight(struct ph__row_encoder *row, double weight)
     ph__row_words(row)[row->encoder->weight_word] = ph__word_from_float((float)weight);
 }
 
-static void encode_label(struct ph__row_encoder *row, const struct ph__column *column, double label)
+/* Encodes a label or a teacher's probability. */
+static void encode_target(struct ph__row_encoder *row, const struct ph__column *column, double target)
 {
-    ph__row_words(row)[column->slot] = ph__word_from_float((float)label);
+    const size_t first = column->kind == PH_FIELD_TEACHER ? row->encoder->num_tasks : 0;
+    ph__row_words(row)[first + column->slot] = ph__word_from_float((float)target);
 }
 
 /* Counts the boundaries that are at most x. */
@@ -281,12 +283,17 @@ static bool is_beyond_float(double number)
     return isfinite(number) && isinf((float)number);
 }
 
-/* Returns the problem with the number of a label, a dense value or a weight (NaN: a blank), or NULL. */
+/* Returns the problem with the number of a label, a teacher, a dense value or a weight (NaN: a blank), or
+ * NULL. */
 static const char *problem_of(const struct ph__column *column, double number)
 {
     switch (column->kind) {
     case PH_FIELD_LABEL:
         return number < 0 || number > 1 ? "is not a label in [0, 1]" : NULL;
+    case PH_FIELD_TEACHER: /* as a float: 1 - 1e-9 rounds to 1 */
+        return (float)number <= 0 || (float)number >= 1
+                   ? "is not a teacher's probability, above 0 and below 1"
+                   : NULL;
     case PH_FIELD_WEIGHT:
         if (is_beyond_float(number))
             return BEYOND_FLOAT;
@@ -306,8 +313,8 @@ static ph_status encode_checked(struct ph__row_encoder *row, const struct ph__co
 {
     if (column->kind == PH_FIELD_DENSE)
         return encode_dense(row, column, number);
-    if (column->kind == PH_FIELD_LABEL)
-        encode_label(row, column, number);
+    if (column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_TEACHER)
+        encode_target(row, column, number);
     else
         encode_weight(row, number);
     return PH_OK;
@@ -332,6 +339,7 @@ ph_status ph__row_text(
 {
     switch (column->kind) {
     case PH_FIELD_LABEL:
+    case PH_FIELD_TEACHER:
     case PH_FIELD_DENSE:
     case PH_FIELD_WEIGHT:
         return encode_text_number(row, column, cell, length);

@@ -130,7 +130,7 @@ static void clear_rows(const struct ph_encoder *encoder, uint32_t *words, size_t
 {
     const size_t stride = encoder->num_fixed_words;
     memset(words, 0, num_rows * stride * sizeof *words);
-    for (size_t t = 0; t < encoder->num_tasks; t++)
+    for (size_t t = 0; t < encoder->num_tasks + encoder->num_teachers; t++)
         for (size_t i = 0; i < num_rows; i++)
             words[i * stride + t] = ph__word_from_float(NAN);
     for (size_t i = 0; encoder->has_weight && i < num_rows; i++)

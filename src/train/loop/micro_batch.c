@@ -116,6 +116,8 @@ ph_status ph__micro_batch_cut(struct ph__micro_batch *micro, const struct ph_bat
     micro->batch.dense = rows_from(whole->dense, first, whole->num_dense);
     micro->batch.labels = rows_from(whole->labels, first, whole->num_tasks);
     micro->batch.label_mask = rows_from(whole->label_mask, first, whole->num_tasks);
+    micro->batch.teacher = rows_from(whole->teacher, first, whole->num_tasks);
+    micro->batch.teacher_mask = rows_from(whole->teacher_mask, first, whole->num_tasks);
     micro->batch.weights = rows_from(whole->weights, first, 1);
     micro->batch.groups = whole->groups != NULL ? whole->groups + first : NULL;
     return cut_ids(micro, whole, first, last);
