@@ -126,6 +126,8 @@ ph_value ph_cross(struct ph_builder *builder, ph_value first, ph_value w, ph_val
 ph_value ph_scale_rows(struct ph_builder *builder, ph_value x, ph_value s); /* x (B,K), s (B,1): s_b x_b */
 ph_value ph_row_dots(struct ph_builder *builder, ph_value a, ph_value b);   /* (B,K) twice: (B,1) */
 ph_value ph_stop_gradient(struct ph_builder *builder, ph_value x);
+ph_value ph_scale_gradient(
+    struct ph_builder *builder, ph_value x, double factor); /* x; its gradient times factor */
 
 /* Binary cross entropy with logits, mean over known labels: sum w m l / sum w m. logits, labels (B,T), soft
  * labels allowed; mask (B,T) or 0, weights (B) or 0. A scalar; 0 when no label is known. Only the logits have
@@ -136,6 +138,16 @@ ph_value ph_bce_with_logits(
  * (B) or 0. A scalar; 0 without samples. Only the predictions have a gradient, as above. */
 ph_value ph_squared_error(
     struct ph_builder *builder, ph_value predictions, ph_value labels, ph_value weights);
+/* A teacher's probabilities as a student learns them, each (B,T) and without a gradient. */
+struct ph_teacher {
+    ph_value targets;  /* min(scale * q, 1); 0 where the teacher is not known */
+    ph_value log_odds; /* log(q / (1 - q)), likewise */
+    ph_value known;    /* mask: 1 where teacher and label are known */
+};
+/* Reads the batch's teacher p, as q = p / (p + negative_rate (1 - p)): what it would say of rows of which so
+ * many of the negatives were kept (0: all). */
+struct ph_teacher ph_teacher_targets(
+    struct ph_builder *builder, size_t num_tasks, double scale, double negative_rate);
 /* sum_i factors[i] * scalars[i]: losses, named and weighted. */
 ph_value ph_weighted_sum(
     struct ph_builder *builder, size_t num_scalars, const ph_value *scalars, const double *factors);

@@ -16,6 +16,12 @@ static ph_value cross_of_one(struct ph_builder *builder, ph_value x)
     return ph_cross(builder, x, x, x);
 }
 
+/* What one multiplies the other divides: the gradient is that of the numbers, which pass unchanged. */
+static ph_value scale_gradient(struct ph_builder *builder, ph_value x)
+{
+    return ph_scale_gradient(builder, ph_scale_gradient(builder, x, 4), 0.25);
+}
+
 static ph_value scale_rows(struct ph_builder *builder, ph_value x)
 {
     return ph_scale_rows(builder, ph_slice(builder, x, 1, 0, 7), ph_slice(builder, x, 1, 7, 1));
@@ -41,6 +47,7 @@ static void crosses_have_the_gradients_of_differences(void **state)
     (void)state;
     const struct gradient_case cases[] = {
         {.op = "scale", .build = scale},
+        {.op = "scale_gradient", .build = scale_gradient},
         {.op = "cross", .build = cross},
         {.op = "cross", .build = cross_of_one},
         {.op = "scale_rows", .build = scale_rows},
