@@ -39,8 +39,8 @@ SUB_ROOMS = {
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
     "plan": ["search"],
     "shard": ["lookup", "tower", "units", "dense"],
-    "serve": ["wire", "queue", "repository", "server"],
-    "train": ["measure", "cost", "config", "ranks", "folder", "loop"],
+    "serve": ["wire", "teacher", "speculation", "queue", "repository", "server"],
+    "train": ["measure", "cost", "recipe", "config", "ranks", "folder", "loop"],
     "cli": ["hub", "serve", "sim", "verb", "plan"],
 }
 

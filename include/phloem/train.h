@@ -70,6 +70,14 @@ struct ph_run_settings {
 };
 
 /* The keys under "train". */
+/* Ways to learn from a teacher's probabilities (docs/FOUNDATION.md). */
+enum ph_distill {
+    PH_DISTILL_NONE,
+    PH_DISTILL_SINGLE, /* by the model's own logits */
+    PH_DISTILL_HEAD,   /* by an auxiliary head */
+    PH_DISTILL_ADAPTER /* by that, and by another head from what an adapter makes of the teacher */
+};
+
 struct ph_train_settings {
     int64_t epochs, batch_size;
     int64_t accumulation_steps; /* micro-batches that a step's batch is cut into, at most batch_size; 0: 1 */
@@ -95,8 +103,13 @@ struct ph_train_settings {
     int64_t checkpoints_kept;  /* the latest ones, at least 1 */
     bool progressive; /* rows are scored before they are learnt from; needs all rows, in order, and once */
     int64_t progressive_rows; /* rows of one window: 1 .. 1000000 */
-    bool report;              /* report.html at the end of each process's part: docs/REPORTS.md */
-    bool tensorboard;         /* events.out.tfevents.*, written as training runs */
+    enum ph_distill distill;
+    double distill_weight;         /* of the loss by the teacher, beside the labels' */
+    double distill_label_scale;    /* of the teacher's probabilities, for the auxiliary head */
+    double distill_gradient_scale; /* of the heads' gradients into the model */
+    int64_t distill_units;         /* of a head's hidden layer; 0: heads have none */
+    bool report;                   /* report.html at the end of each process's part: docs/REPORTS.md */
+    bool tensorboard;              /* events.out.tfevents.*, written as training runs */
 };
 
 enum ph_sync { PH_SYNC_NONE, PH_SYNC_ALLREDUCE, PH_SYNC_HUB };

@@ -4,13 +4,6 @@
 #include "store/tensor_list.h"
 #include "store/tensor_shard.h"
 
-static ph_status list_model(
-    struct ph__tensor_list *list, const struct ph_store *store, const struct ph_state *state)
-{
-    PH_TRY(ph__tensor_list_add_store(list, store));
-    return state != NULL ? ph__tensor_list_add_state(list, state) : PH_OK;
-}
-
 /* Lists a whole model that was learnt: fails for rows that were rounded for scoring and for parts of
  * tables. */
 static ph_status list_whole_model(
@@ -22,7 +15,7 @@ static ph_status list_whole_model(
             return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, for scoring: it cannot be saved",
                 parameter->name, ph_row_format_name(parameter->row_format));
     }
-    PH_TRY(list_model(list, store, state));
+    PH_TRY(ph__tensor_list_add_model(list, store, state));
     for (size_t i = 0; i < list->count; i++)
         if (ph__tensor_is_shard(&list->tensors[i]))
             return ph_fail(PH_ERROR_USAGE,
@@ -136,7 +129,7 @@ static ph_status load(const struct ph__folder *folder, struct ph_store *store, s
     const struct ph_store *donor)
 {
     struct ph__tensor_list all = {0};
-    ph_status status = list_model(&all, store, state);
+    ph_status status = ph__tensor_list_add_model(&all, store, state);
     if (status == PH_OK)
         status = donor != NULL && has_all_checksums(folder) ? load_beside(folder, store, state, donor, &all)
                                                             : ph__tensor_list_load_from(&all, folder);

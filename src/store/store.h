@@ -5,6 +5,10 @@
 #include "base/thread/parallel.h"
 #include "store/declaration.h"
 
+/* Scope of the parameters that help training alone: they are resumed with it, and models have none of them.
+ */
+#define PH_TRAINING_SCOPE "distill"
+
 /* Makes tables that are added from now on hold their rows in this format, as far as that makes them smaller,
  * and begin as zeros: for values that are loaded. ph_executor_create rejects operators that do not read row
  * formats, and operators that learn. */

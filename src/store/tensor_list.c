@@ -138,6 +138,20 @@ ph_status ph__tensor_list_add_state(struct ph__tensor_list *list, const struct p
     return PH_OK;
 }
 
+ph_status ph__tensor_list_add_model(
+    struct ph__tensor_list *list, const struct ph_store *store, const struct ph_state *state)
+{
+    static const char scope[] = PH_TRAINING_SCOPE ".";
+    const size_t first = list->count;
+    size_t count = first;
+    PH_TRY(ph__tensor_list_add_store(list, store));
+    for (size_t i = first; i < list->count; i++)
+        if (strncmp(list->tensors[i].name, scope, strlen(scope)) != 0)
+            list->tensors[count++] = list->tensors[i];
+    list->count = count;
+    return state != NULL ? ph__tensor_list_add_state(list, state) : PH_OK;
+}
+
 /* Turns a slot's tensor into one of one number a row. Parts with some columns all have the numbers of their
  * rows; first_column tells the parts apart. */
 static void keep_rows(struct ph_tensor *tensor)

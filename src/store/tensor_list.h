@@ -20,6 +20,10 @@ struct ph__tensor_list {
 ph_status ph__tensor_list_add(struct ph__tensor_list *list, const struct ph_tensor *tensor);
 ph_status ph__tensor_list_add_store(struct ph__tensor_list *list, const struct ph_store *store);
 ph_status ph__tensor_list_add_state(struct ph__tensor_list *list, const struct ph_state *state);
+/* Adds the tensors of a model: all of a store and of a state (NULL: none) but those that help training alone
+ * (PH_TRAINING_SCOPE). */
+ph_status ph__tensor_list_add_model(
+    struct ph__tensor_list *list, const struct ph_store *store, const struct ph_state *state);
 /* Adds the slots of a store: the slot "m" of a logical tensor as "slot.m:embedding.user", shaped as the
  * tensor, or (rows) when the slot holds one number a row. The slot of a shard is a shard of the slot. With
  * one number a row, a shard of columns has the same numbers as the shard that begins with column 0;

@@ -90,6 +90,9 @@ ph_status ph__train_job_check(const struct ph__train_job *job)
             "data.negative_rate is %g, but the data have %zu labels; it must be 1 unless there is a single "
             "label",
             rate, num_tasks);
+    if (train->distill != PH_DISTILL_NONE && !ph_encoder_has_teacher(job->encoder))
+        return ph_fail(PH_ERROR_CONFIG, "train.distill requires a teacher's probabilities, but no column of "
+                                        "data.fields has kind: teacher");
     PH_TRY(check_online(job));
     return ph__schedule_check(train);
 }

@@ -82,6 +82,20 @@ static const struct ph__option train_options[] = {
         "(summary.json). Requires data.shuffle: false, data.negative_rate: 1 and train.epochs: 1."),
     PH_INTEGER_KEY("progressive_rows", TRAIN(progressive_rows), "10000", 1, PH_PROGRESSIVE_MAX_ROWS,
         "Rows of a window of train.progressive, whatever the batch size; the last window may be smaller."),
+    PH_CHOICE_KEY("distill", TRAIN(distill), "none", "none|single|head|adapter",
+        "Way to learn from a teacher, whose probabilities are a column of kind teacher. none: not at all. "
+        "single: the model's own output learns them, too. head: an auxiliary head beside the last layer "
+        "learns them, so that the teacher's bias stays out of what is served. adapter: as head; another head "
+        "learns the probabilities as a small adapter corrects them by the labels. The saved model has the "
+        "size and the operations of one without a teacher."),
+    PH_NUMBER_KEY("distill_weight", TRAIN(distill_weight), "1", 0, 1e6,
+        "Weight of the loss by the teacher's probabilities, beside that by the labels."),
+    PH_NUMBER_KEY("distill_label_scale", TRAIN(distill_label_scale), "1", 1e-6, 1e6,
+        "Factor of the teacher's probabilities for distill head and adapter; products above 1 become 1."),
+    PH_NUMBER_KEY("distill_gradient_scale", TRAIN(distill_gradient_scale), "1", 0, 1e6,
+        "Factor of the auxiliary heads' gradients where they enter the model."),
+    PH_INTEGER_KEY("distill_units", TRAIN(distill_units), "64", 0, 16384,
+        "Width of the hidden layer of an auxiliary head. 0: none, the head is linear."),
     PH_BOOL_KEY("report", TRAIN(report), "true",
         "true: writes report.html, a page about the run, when training ends or stops (docs/REPORTS.md).",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME),

@@ -8,6 +8,7 @@
 #include "phloem/op.h"
 #include "tensor/row_format.h"
 #include "train/config/optimizer_groups.h"
+#include "train/recipe/distill.h"
 
 /* A norm that no finite gradient exceeds: with this limit the clip factor only tells whether gradients are
  * finite. */
@@ -205,6 +206,7 @@ static ph_status build(struct ph_builder *builder, const struct ph__train_job *j
     ph_value loss = ph_bce_with_logits(builder, logits, labels, mask, ph_input_weights(builder));
     ph_output(builder, "loss", loss);
     ph_output(builder, "logits", logits);
+    ph__distill_add(builder, job->train, logits, job->reading.negative_rate);
     PH_TRY(ph_builder_status(builder));
     double max_norm = norm_limit(job->train);
     struct ph__accumulation accumulation = {.num_micro_batches = ph__num_micro_batches(job->train)};

@@ -15,9 +15,7 @@
 static ph_status write_model(struct ph__trainer *trainer, const char *path, const char *const *metadata)
 {
     struct ph__tensor_list list = {0};
-    ph_status status = ph__tensor_list_add_store(&list, trainer->store);
-    if (status == PH_OK)
-        status = ph__tensor_list_add_state(&list, trainer->state);
+    ph_status status = ph__tensor_list_add_model(&list, trainer->store, trainer->state);
     if (status == PH_OK)
         status = ph__rank_checkpoint_write(&trainer->ranks, path, &list, metadata);
     ph__tensor_list_fini(&list);
@@ -31,9 +29,7 @@ static ph_status load_best(struct ph__trainer *trainer)
     struct ph__tensor_list list = {0};
     if (trainer->ranks.comm == NULL)
         return ph_checkpoint_load(path, trainer->store, trainer->state);
-    ph_status status = ph__tensor_list_add_store(&list, trainer->store);
-    if (status == PH_OK)
-        status = ph__tensor_list_add_state(&list, trainer->state);
+    ph_status status = ph__tensor_list_add_model(&list, trainer->store, trainer->state);
     if (status == PH_OK)
         status = ph__rank_checkpoint_read(&trainer->ranks, path, &list);
     ph__tensor_list_fini(&list);

@@ -1,0 +1,120 @@
+#include "train/recipe/distill.h"
+
+#include <string.h>
+
+#include "model/layers.h"
+#include "store/store.h"
+
+enum { ADAPTER_UNITS = 8 };
+
+struct distilling {
+    struct ph_builder *builder;
+    const struct ph_train_settings *settings;
+    size_t num_tasks;
+    ph_value weights, teacher_mask;
+    struct ph_teacher teacher;
+};
+
+/* ---- what the last layer reads ---- */
+
+static bool is_named(const char *name, const char *end)
+{
+    const size_t length = strlen(name), end_length = strlen(end);
+    return length >= end_length && strcmp(name + length - end_length, end) == 0 &&
+           (length == end_length || name[length - end_length - 1] == '.');
+}
+
+/* Joins the model's values of this name, each of them flat: (B,K); 0: it has none. */
+static ph_value join_named(struct ph_builder *builder, const char *end)
+{
+    ph_value joined = 0;
+    for (size_t i = 0; i < ph_builder_num_named_values(builder); i++) {
+        const char *name;
+        const ph_value x = ph_builder_named_value(builder, i, &name);
+        if (is_named(name, end))
+            joined = ph__layer_beside(
+                builder, joined, ph_value_type(builder, x).num_dims > 2 ? ph__layer_flatten(builder, x) : x);
+    }
+    return joined;
+}
+
+/* Finds what heads read beside the model's own last layer. */
+static ph_value find_backbone(struct ph_builder *builder)
+{
+    static const char *const names[] = {"hidden", "embeddings", "linear"};
+    ph_value x = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && x == 0; i++)
+        x = join_named(builder, names[i]);
+    return x != 0 ? x
+                  : ph_builder_fail(builder, PH_ERROR_CONFIG,
+                        "train.distill: the model names nothing that a head could read; set it to single");
+}
+
+/* ---- losses ---- */
+
+static ph_value perceptron(
+    struct ph_builder *builder, const char *name, ph_value x, int64_t units, size_t num_tasks)
+{
+    const struct ph_model_settings plain = {.activation = PH_RELU};
+    ph_builder_push_scope(builder, name);
+    x = ph__layer_perceptron(builder, "deep", x, &units, units > 0, &plain);
+    x = ph__layer_affine(builder, "output", x, num_tasks, PH_IDENTITY);
+    ph_builder_pop_scope(builder);
+    return x;
+}
+
+static ph_value bce(const struct distilling *distilling, ph_value logits, ph_value targets, ph_value mask)
+{
+    return ph_bce_with_logits(distilling->builder, logits, targets, mask, distilling->weights);
+}
+
+/* Adds a head that learns the targets. */
+static void add_head(
+    const struct distilling *distilling, const char *name, ph_value x, ph_value targets, double weight)
+{
+    struct ph_builder *builder = distilling->builder;
+    const ph_value logits =
+        perceptron(builder, name, x, distilling->settings->distill_units, distilling->num_tasks);
+    ph_add_loss(builder, name, bce(distilling, logits, targets, distilling->teacher_mask), weight);
+}
+
+/* Adds the adapter and its loss, and returns its logits. */
+static ph_value add_adapter(const struct distilling *distilling)
+{
+    struct ph_builder *builder = distilling->builder;
+    const ph_value logits =
+        perceptron(builder, "adapter", distilling->teacher.log_odds, ADAPTER_UNITS, distilling->num_tasks);
+    const ph_value labels = ph_input_labels(builder, distilling->num_tasks);
+    ph_add_loss(builder, "adapter", bce(distilling, logits, labels, distilling->teacher.known), 1);
+    return logits;
+}
+
+void ph__distill_add(struct ph_builder *builder, const struct ph_train_settings *settings, ph_value logits,
+    double negative_rate)
+{
+    const bool has_heads = settings->distill == PH_DISTILL_HEAD || settings->distill == PH_DISTILL_ADAPTER;
+    const size_t num_tasks = ph__layer_extent(builder, logits, 1);
+    if (settings->distill == PH_DISTILL_NONE)
+        return;
+    const struct distilling distilling = {.builder = builder,
+        .settings = settings,
+        .num_tasks = num_tasks,
+        .weights = ph_input_weights(builder),
+        .teacher_mask = ph_input_teacher_mask(builder, num_tasks),
+        .teacher = ph_teacher_targets(
+            builder, num_tasks, has_heads ? settings->distill_label_scale : 1, negative_rate)};
+    ph_builder_push_scope(builder, PH_TRAINING_SCOPE);
+    if (has_heads) {
+        const ph_value x =
+            ph_scale_gradient(builder, find_backbone(builder), settings->distill_gradient_scale);
+        add_head(&distilling, "teacher", x, distilling.teacher.targets, settings->distill_weight);
+        if (settings->distill == PH_DISTILL_ADAPTER)
+            add_head(&distilling, "adapted", x,
+                ph_stop_gradient(builder, ph_sigmoid(builder, add_adapter(&distilling))), 1);
+    } else {
+        ph_add_loss(builder, "teacher",
+            bce(&distilling, logits, distilling.teacher.targets, distilling.teacher_mask),
+            settings->distill_weight);
+    }
+    ph_builder_pop_scope(builder);
+}

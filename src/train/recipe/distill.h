@@ -1,0 +1,27 @@
+/* Distillation: a student also learns a teacher's probabilities, which its rows carry (kind: teacher).
+ *
+ *     z = logits of the model, x = what its last layer reads, y = label, p = the teacher's probability,
+ *     h = binary cross entropy with logits, w, a, b = weight, label scale and gradient scale of the settings
+ *
+ *   single   h(z, y) + w h(z, p)
+ *   head     h(z, y) + w h(head(b x), min(a p, 1))    the auxiliary head's gradient reaches x times b
+ *   adapter  as head, + h(head'(b x), s)              s = sigmoid(adapter(log-odds of p)): the adapter learns
+ *                                                     the labels, and s passes no gradient on
+ *
+ * The adapter learns from a row in the same step as the student, so that s is the adapter before it has seen
+ * the row's label. Parameters of heads and adapter are "distill.…" (PH_TRAINING_SCOPE): a model that is saved
+ * and served has none of them.
+ *
+ * Source: Liang et al. 2025 (arXiv 2502.17494, ExFM). Sizes of heads and adapter are ours. */
+#ifndef PH_TRAIN_DISTILL_H
+#define PH_TRAIN_DISTILL_H
+
+#include "phloem/graph.h"
+#include "phloem/train.h"
+
+/* Adds the losses that the settings ask for to a model that has been built. logits (B,T). negative_rate: of
+ * the rows that the student learns from; 0: 1. */
+void ph__distill_add(struct ph_builder *builder, const struct ph_train_settings *settings, ph_value logits,
+    double negative_rate);
+
+#endif
