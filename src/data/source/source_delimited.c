@@ -53,10 +53,7 @@ static char *cell_end(char *at, char *end, char separator)
     return at;
 }
 
-/* Cuts the cell at *cursor off and moves *cursor behind its separator, to NULL after the line's last cell.
- * The cell is NUL-terminated in place. Returns false, with the line spoilt, when a quote is not closed or
- * text follows it. */
-static bool cell_next(
+bool ph__cell_next(
     char **cursor, char *line_end, char separator, bool has_quotes, char **cell_out, size_t *length_out)
 {
     char *cell = *cursor;
@@ -156,7 +153,7 @@ ph_status ph__header_read(
         char *name;
         size_t length;
         const bool is_quoted = has_quotes && *cursor == '"';
-        if (!cell_next(&cursor, end, separator, has_quotes, &name, &length))
+        if (!ph__cell_next(&cursor, end, separator, has_quotes, &name, &length))
             return fail_column(header, path, ": a quote is not closed");
         if (!is_quoted)
             name = trim(name, &length);
@@ -317,7 +314,7 @@ ph_status ph__delimited_encode(
     for (; cursor != NULL && num_cells < delimited->num_cells; num_cells++) {
         char *cell;
         size_t length;
-        if (!cell_next(&cursor, line + line_length, encoder->separator, has_quotes, &cell, &length))
+        if (!ph__cell_next(&cursor, line + line_length, encoder->separator, has_quotes, &cell, &length))
             return fail_quote(delimited, num_cells);
         for (size_t i = delimited->first[num_cells]; i < delimited->first[num_cells + 1]; i++)
             PH_TRY(ph__row_text(row, delimited->columns[i], cell, length));

@@ -11,6 +11,12 @@
 #include "base/file/stream.h"
 #include "data/encode/row_encoder.h"
 
+/* Cuts the cell at *cursor off and moves *cursor behind its separator, to NULL after the line's last cell.
+ * The cell is NUL-terminated in place. Returns false, with the line spoilt, when a quote is not closed or
+ * text follows it. */
+bool ph__cell_next(
+    char **cursor, char *line_end, char separator, bool has_quotes, char **cell_out, size_t *length_out);
+
 /* ---- the header: the first line that is not empty ---- */
 
 struct ph__header {       /* zero-initialised is empty */

@@ -1,0 +1,29 @@
+/* The two halves of phloem teach: a teacher scores the examples of streams, and its scores are joined into a
+ * student's stream. */
+#ifndef PH_CLI_TEACH_H
+#define PH_CLI_TEACH_H
+
+#include "cli/arguments.h"
+#include "serve/teacher/keyed_lines.h"
+
+struct cli_teach_request {
+    const char *folder; /* of the teacher; NULL: join */
+    const char *join;   /* a log to join; NULL: score */
+    const char *out;
+    struct cli_texts data;       /* files of the streams */
+    struct cli_texts keys;       /* columns of the key; none: the whole line */
+    struct cli_texts learnt;     /* files that the teacher has learnt from; none: those of its config */
+    bool is_unchecked, is_quiet; /* unchecked: rows that the teacher has learnt from are scored as well */
+};
+
+/* Scores the examples that the log does not have yet, and prints how many there were. PH_ERROR_DATA naming
+ * file and line where the teacher has learnt from one. */
+ph_status cli_teach_score(const struct cli_teach_request *request);
+
+/* Writes the lines of a stream, each with what the log says of its example: a blank where it has none. */
+ph_status cli_teach_join(const struct cli_teach_request *request);
+
+/* Tells whether a file is csv, by its name; else it is tsv. */
+bool cli_teach_is_csv(const char *path);
+
+#endif
