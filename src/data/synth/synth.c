@@ -12,6 +12,7 @@
 #include "base/memory/arena.h"
 #include "base/memory/memory.h"
 #include "data/data_options.h"
+#include "data/synth/synth_domain.h"
 #include "data/synth/synth_options.h"
 #include "data/synth/synth_teacher.h"
 #include "data/synth/synth_truth.h"
@@ -77,6 +78,10 @@ static size_t put_row(const struct writing *writing, char *line)
     const struct ph__synth_row *row = &writing->row;
     char *at = line;
     *at++ = row->label ? '1' : '0';
+    if (writing->settings->has_truth)
+        at += sprintf(at, "\t%" PRIu64 "\t%.9g", row->index, row->probability);
+    if (writing->settings->domains.count > 0)
+        at += sprintf(at, "\t%zu", row->domain);
     for (size_t j = 0; j < (size_t)writing->settings->num_dense; j++) {
         *at++ = '\t';
         at = put_decimal(at, row->counts[j]);
@@ -94,6 +99,10 @@ static size_t put_row(const struct writing *writing, char *line)
 static ph_status write_header(const struct writing *writing, struct ph__writer *writer)
 {
     PH_TRY(ph__writer_printf(writer, "label"));
+    if (writing->settings->has_truth)
+        PH_TRY(ph__writer_printf(writer, "\trow\ttruth"));
+    if (writing->settings->domains.count > 0)
+        PH_TRY(ph__writer_printf(writer, "\tdomain"));
     for (int64_t j = 1; j <= writing->settings->num_dense; j++)
         PH_TRY(ph__writer_printf(writer, "\tI%" PRId64, j));
     for (int64_t f = 1; f <= writing->settings->num_sparse; f++)
@@ -203,6 +212,20 @@ static struct ph__json *describe_staircase(const struct ph_synth_settings *setti
     return array;
 }
 
+static struct ph__json *describe_domains(const struct ph_synth_settings *settings)
+{
+    const struct ph__synth_domain *domains = settings->domains.items;
+    struct ph__json *array = ph__json_array();
+    for (size_t i = 0; i < settings->domains.count; i++) {
+        struct ph__json *domain = ph__json_object();
+        ph__json_set_number(domain, "traffic", domains[i].traffic);
+        ph__json_set_number(domain, "odds", domains[i].odds);
+        ph__json_set_number(domain, "own", domains[i].own);
+        ph__json_append(array, domain);
+    }
+    return array;
+}
+
 static struct ph__json *describe_settings(const struct ph_synth_settings *settings)
 {
     struct ph__json *json = ph__json_object();
@@ -222,6 +245,10 @@ static struct ph__json *describe_settings(const struct ph_synth_settings *settin
     ph__json_set_number(json, "scale", settings->scale);
     ph__json_set_number(json, "base_rate", settings->base_rate);
     ph__json_set_number(json, "drift", settings->drift);
+    if (settings->turnover > 0)
+        ph__json_set_number(json, "turnover", settings->turnover);
+    if (settings->domains.count > 0)
+        ph__json_set(json, "domains", describe_domains(settings));
     ph__json_set_integer(json, "seed", settings->seed);
     if (settings->staircase.count > 0) {
         ph__json_set(json, "staircase", describe_staircase(settings));
@@ -292,11 +319,18 @@ static ph_status write_path(struct ph__writer *writer, const char *key, const ch
 static ph_status write_fields(const struct writing *writing, struct ph__writer *writer)
 {
     PH_TRY(ph__writer_printf(writer, "  fields:\n    - {name: label, kind: label}\n"));
+    if (writing->settings->has_truth)
+        PH_TRY(ph__writer_printf(
+            writer, "    - {name: row, kind: ignore}\n    - {name: truth, kind: ignore}\n"));
+    if (writing->settings->domains.count > 0)
+        PH_TRY(ph__writer_printf(writer, "    - {name: domain, kind: id, encoding: raw, rows: %zu}\n",
+            writing->settings->domains.count));
     if (writing->settings->num_dense > 0)
         PH_TRY(ph__writer_printf(writer, "    - {name: \"I*\", kind: dense, transform: log1p}\n"));
     for (size_t f = 0; f < writing->teacher.num_fields; f++)
         PH_TRY(ph__writer_printf(writer, "    - {name: C%zu, kind: id, encoding: raw, rows: %" PRIu64 "%s}\n",
-            f + 1, writing->teacher.table_rows[f], writing->teacher.bag_sizes[f] > 1 ? ", list: true" : ""));
+            f + 1, ph__turnover_rows(writing->settings, writing->teacher.table_rows[f]),
+            writing->teacher.bag_sizes[f] > 1 ? ", list: true" : ""));
     return PH_OK;
 }
 
@@ -322,31 +356,13 @@ static ph_status write_schema(struct writing *writing)
 
 /* ---- the whole ---- */
 
-static ph_status note_entry(void *argument, const char *name)
-{
-    (void)name;
-    *(bool *)argument = false;
-    return PH_OK;
-}
-
-/* Makes the folder; refuses one that has files, so that nothing is overwritten. */
-static ph_status make_folder(const char *folder)
-{
-    bool is_empty = true;
-    PH_TRY(ph__directory_visit(folder, note_entry, &is_empty));
-    if (!is_empty)
-        return ph_fail(
-            PH_ERROR_USAGE, "%s: the folder is not empty: synth needs a new or empty folder", folder);
-    return ph__directory_create(folder);
-}
-
 static ph_status write_all(struct writing *writing)
 {
     const struct ph_synth_settings *settings = writing->settings;
     PH_TRY(ph__synth_teacher_init(&writing->teacher, settings));
     PH_TRY(ph__synth_row_init(&writing->row, &writing->teacher));
-    PH_TRY(make_folder(writing->folder));
-    size_t num_cells = 2 + (size_t)settings->num_dense + writing->teacher.num_ids;
+    PH_TRY(ph__directory_create_empty(writing->folder));
+    size_t num_cells = 5 + (size_t)settings->num_dense + writing->teacher.num_ids;
     writing->line = ph__arena_alloc_array(&writing->arena, num_cells, MAX_CELL_BYTES);
     if (writing->line == NULL)
         return PH_ERROR_MEMORY;

@@ -6,6 +6,8 @@
 
 #define STEP(member) struct ph__synth_step, member
 
+#define DOMAIN(member) struct ph__synth_domain, member
+
 #define MAX_ROWS 1e10
 
 static const struct ph__option step_options[] = {
@@ -21,6 +23,23 @@ static const struct ph__option_table step_table = {
     .options = step_options,
     .num_options = sizeof step_options / sizeof *step_options,
     .settings_size = sizeof(struct ph__synth_step),
+};
+
+static const struct ph__option domain_options[] = {
+    PH_NUMBER_KEY("traffic", DOMAIN(traffic), NULL, 1e-6, 1e6, "Share of the rows, relative to the others'."),
+    PH_NUMBER_KEY("odds", DOMAIN(odds), "1", 1e-6, 1e6,
+        "Odds of a positive label, as a multiple of those by the shared model."),
+    PH_NUMBER_KEY("own", DOMAIN(own), "0", 0, 1,
+        "Share of the logit's variance that is a linear model of the domain's own; the rest is the shared "
+        "model's."),
+};
+
+static const struct ph__option_table domain_table = {
+    .section = "synth.domains",
+    .help = "One domain of the stream.",
+    .options = domain_options,
+    .num_options = sizeof domain_options / sizeof *domain_options,
+    .settings_size = sizeof(struct ph__synth_domain),
 };
 
 static const struct ph__option synth_options[] = {
@@ -67,6 +86,15 @@ static const struct ph__option synth_options[] = {
         "Quarter turns of the true model along the training file: at share t of the rows the weights are "
         "cos(a) w0 + sin(a) w1, with a = drift * t * pi / 2 and w0, w1 drawn independently. 0: no drift. 1: "
         "nothing of the first model is left at the end. Valid and test rows are drawn at the end."),
+    PH_NUMBER_KEY("turnover", SYNTH(turnover), "0", 0, 1000,
+        "Number of times that each id is replaced by a new one along the training file. Ids begin at "
+        "different ages. A feature has table_rows ids at any time. Valid and test rows have those of the "
+        "end."),
+    PH_RECORDS_KEY("domains", SYNTH(domains), "", &domain_table,
+        "Domains that the rows belong to, each with its share of the rows, its odds and a part of the model "
+        "of its own; column domain, 0 for the first. Empty: all rows are alike."),
+    PH_BOOL_KEY("truth", SYNTH(has_truth), "false",
+        "true: adds columns row, the row's number in its file, and truth, its true probability."),
     PH_CHOICE_KEY("format", SYNTH(format), "tsv", "tsv|criteo",
         "Format of the files. tsv: a header and decimal ids. criteo: no header, hexadecimal categories, one "
         "id a cell, 13 dense and 26 sparse features."),

@@ -21,6 +21,13 @@ struct ph__synth_step {
     double weight;
 };
 
+/* A domain of synth.domains. */
+struct ph__synth_domain {
+    double traffic; /* share of the rows, relative to the others' */
+    double odds;    /* of a positive label, as a multiple of the shared model's */
+    double own;     /* share of the logit's variance that is the domain's own */
+};
+
 struct ph_synth_settings {
     int64_t train_rows, valid_rows, test_rows; /* 0: the file is not written */
     int64_t num_dense, num_sparse;
@@ -34,7 +41,10 @@ struct ph_synth_settings {
     struct ph__record_list staircase; /* struct ph__synth_step; none: interactions of order 2 .. order */
     int64_t num_rounds;               /* rounds of the staircase */
     double scale, base_rate;
-    double drift; /* turn of the true model along the training file, in quarter turns */
+    double drift;                   /* turn of the true model along the training file, in quarter turns */
+    double turnover;                /* times that an id is replaced by a new one along the training file */
+    struct ph__record_list domains; /* struct ph__synth_domain; none: all rows are alike */
+    bool has_truth;                 /* columns: number and true probability of the row */
     enum ph__synth_format format;
     enum ph__synth_compression compression;
     int64_t seed;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "data/synth/synth_domain.h"
 #include "data/synth/synth_truth.h"
 
 #define MAX_COUNT 1e6
@@ -100,6 +101,7 @@ static ph_status check(const struct ph_synth_settings *settings)
         return ph_fail(PH_ERROR_CONFIG, "synth.planted: must be at most synth.sparse");
     if (settings->num_planted_dense > settings->num_dense)
         return ph_fail(PH_ERROR_CONFIG, "synth.planted_dense: must be at most synth.dense");
+    PH_TRY(ph__domains_check(settings));
     if (settings->staircase.count == 0)
         PH_TRY(check_orders(settings));
     if (settings->format != PH_SYNTH_CRITEO)
@@ -278,7 +280,7 @@ static double staircase_logit(const struct ph__synth_teacher *teacher, struct ph
     return logit;
 }
 
-static double logit_of(const struct ph__synth_teacher *teacher, struct ph__synth_row *row)
+static double shared_logit(const struct ph__synth_teacher *teacher, struct ph__synth_row *row)
 {
     if (teacher->staircase.num_steps > 0)
         return staircase_logit(teacher, row);
@@ -289,6 +291,23 @@ static double logit_of(const struct ph__synth_teacher *teacher, struct ph__synth
         for (uint32_t d = 0; d < (uint32_t)teacher->settings->latent_dim; d++)
             logit += interaction_component(teacher, row, group, d);
     return logit;
+}
+
+static struct ph__synth_fields fields_of(const struct ph__synth_teacher *teacher)
+{
+    return (struct ph__synth_fields){
+        teacher->num_fields, teacher->field_keys, teacher->table_rows, teacher->bag_sizes};
+}
+
+/* Returns the logit with the bias. */
+static double logit_of(const struct ph__synth_teacher *teacher, struct ph__synth_row *row)
+{
+    const struct ph__synth_fields fields = fields_of(teacher);
+    const double shared = shared_logit(teacher, row);
+    return teacher->settings->domains.count == 0
+               ? shared
+               : teacher->bias + ph__domain_logit(teacher->settings, &fields, row->ids, row->domain,
+                                     shared - teacher->bias);
 }
 
 /* ---- rows ---- */
@@ -312,8 +331,8 @@ void ph__synth_row_fini(struct ph__synth_row *row)
     *row = (struct ph__synth_row){0};
 }
 
-static void draw_features(
-    const struct ph__synth_teacher *teacher, struct ph__rng_sequence *random, struct ph__synth_row *row)
+static void draw_features(const struct ph__synth_teacher *teacher, struct ph__rng_sequence *random,
+    double time, struct ph__synth_row *row)
 {
     for (size_t j = 0; j < (size_t)teacher->settings->num_dense; j++)
         row->counts[j] = (uint64_t)count_of(ph__rng_next_normal(random));
@@ -321,6 +340,10 @@ static void draw_features(
     for (size_t f = 0; f < teacher->num_fields; f++)
         for (size_t i = 0; i < teacher->bag_sizes[f]; i++)
             *id++ = ph__zipf_draw(&teacher->zipf[f], random) * teacher->scatter[f] % teacher->table_rows[f];
+    const struct ph__synth_fields fields = fields_of(teacher);
+    ph__turn_ids_over(teacher->settings, &fields, time, row->ids);
+    row->domain = ph__domain_draw(teacher->settings, random);
+    set_time(teacher, time, row);
 }
 
 void ph__synth_row_draw(const struct ph__synth_teacher *teacher, uint64_t stream, uint64_t index, double time,
@@ -328,8 +351,8 @@ void ph__synth_row_draw(const struct ph__synth_teacher *teacher, uint64_t stream
 {
     struct ph__rng_sequence random = {
         .key = {.seed = (uint64_t)teacher->settings->seed, .step = index, .stream = stream}};
-    draw_features(teacher, &random, row);
-    set_time(teacher, time, row);
+    row->index = index;
+    draw_features(teacher, &random, time, row);
     row->probability = ph__synth_sigmoid(logit_of(teacher, row));
     row->label = ph__rng_next_uniform(&random) < row->probability;
 }
@@ -357,8 +380,7 @@ static ph_status find_bias(struct ph__synth_teacher *teacher)
     struct ph__rng_sequence random = {
         .key = {.seed = (uint64_t)teacher->settings->seed, .stream = ph__hash_name("synth.bias")}};
     for (size_t i = 0; i < BIAS_ROWS; i++) {
-        draw_features(teacher, &random, &row);
-        set_time(teacher, ((double)i + 0.5) / BIAS_ROWS, &row);
+        draw_features(teacher, &random, ((double)i + 0.5) / BIAS_ROWS, &row);
         logits[i] = logit_of(teacher, &row);
     }
     double low = -1000, high = 1000;

@@ -71,6 +71,8 @@ struct ph__synth_row {
     uint64_t *ids;    /* (num_ids), field after field, in [0, table_rows) */
     double mix[2];    /* shares of w0 and w1 in the true model's weights at the row's time */
     double components[PH_SYNTH_MAX_STEPS]; /* components of the staircase: order 2^i in components[i] */
+    uint64_t index;                        /* in its file */
+    size_t domain;                         /* of synth.domains; 0 without them */
     double probability;
     int label;
 };
