@@ -26,11 +26,25 @@ static void print_truth(const struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT])
     }
 }
 
-static ph_status synthesise(
-    struct ph_config *config, const char *path, const struct cli_texts *sets, const char *folder)
+static ph_status write_slates(struct ph_config *config, const char *folder)
+{
+    struct ph__slates_figures figures;
+    PH_TRY(ph__slates_write(&config->slates, folder, &figures));
+    printf("%" PRIu64 " requests for %" PRIu64 " pairs, %" PRIu64
+           " of them different; positives %.4f, ne of the "
+           "true model %.4f\n",
+        figures.num_requests, figures.num_rows, figures.num_pairs, figures.base_rate, figures.ne);
+    printf("data: %s (train.tsv, and synth.yaml: the data section of a config)\n", folder);
+    return PH_OK;
+}
+
+static ph_status synthesise(struct ph_config *config, const char *path, const struct cli_texts *sets,
+    bool has_slates, const char *folder)
 {
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
     PH_TRY(ph__job_config_read(config, path, sets->items, sets->count));
+    if (has_slates)
+        return write_slates(config, folder);
     PH_TRY(ph_synth_write(&config->synth, folder, truth));
     print_truth(truth);
     printf(
@@ -42,9 +56,12 @@ ph_status verb_synth(int argc, char **argv)
 {
     struct cli_texts sets = {0};
     const char *folder = NULL;
+    bool has_slates = false;
     const struct cli_flag flags[] = {
         {"--out", CLI_TEXT, &folder, "DIR", "folder for the files, new or empty (required)"},
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "overrides the config's value: --set synth.train_rows=1000"},
+        {"--slates", CLI_SWITCH, &has_slates, NULL,
+            "writes a stream of requests, each for a slate of items, by section slates"},
     };
     const struct cli_command command = {"synth", "synth config.yaml --out data",
         "Writes training, validation and test data whose labels are drawn from a known model, by section\n"
@@ -57,7 +74,7 @@ ph_status verb_synth(int argc, char **argv)
     if (folder == NULL)
         return ph_fail(PH_ERROR_USAGE, "synth requires --out DIR, for the data");
     struct ph_config config = {0};
-    ph_status status = synthesise(&config, arguments.positional[0], &sets, folder);
+    ph_status status = synthesise(&config, arguments.positional[0], &sets, has_slates, folder);
     ph__job_config_fini(&config);
     return status;
 }

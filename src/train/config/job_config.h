@@ -8,6 +8,7 @@
 #include "data/data_options.h"
 #include "data/prepared/prepare_options.h"
 #include "data/synth/synth_options.h"
+#include "data/synth/synth_slates.h"
 #include "model/model_options.h"
 #include "phloem/config.h"
 #include "train/config/study_options.h"
@@ -26,6 +27,7 @@ struct ph_config {
     struct ph__published_settings published;
     struct ph_prepare_settings prepare;
     struct ph_synth_settings synth;
+    struct ph__slates_settings slates;
     struct ph__tune_settings tune;
 };
 
