@@ -251,6 +251,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
         data.shuffle: false, data.negative_rate: 1 and train.epochs: 1.
     progressive_rows
         Rows of a window of train.progressive, whatever the batch size; the last window may be smaller.
+    distill
+        Way to learn from a teacher, whose probabilities are a column of kind teacher. none: not at all. single: the
+        model's own output learns them, too. head: an auxiliary head beside the last layer learns them, so that the
+        teacher's bias stays out of what is served. adapter: as head; another head learns the probabilities as a small
+        adapter corrects them by the labels. The saved model has the size and the operations of one without a teacher.
+    distill_weight
+        Weight of the loss by the teacher's probabilities, beside that by the labels.
+    distill_label_scale
+        Factor of the teacher's probabilities for distill head and adapter; products above 1 become 1.
+    distill_gradient_scale
+        Factor of the auxiliary heads' gradients where they enter the model.
+    distill_units
+        Width of the hidden layer of an auxiliary head. 0: none, the head is linear.
     report
         true: writes report.html, a page about the run, when training ends or stops (docs/REPORTS.md).
     tensorboard
@@ -328,6 +341,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
     checkpoints_kept: int | None
     progressive: bool | None
     progressive_rows: int | None
+    distill: Literal['none', 'single', 'head', 'adapter'] | None
+    distill_weight: float | None
+    distill_label_scale: float | None
+    distill_gradient_scale: float | None
+    distill_units: int | None
     report: bool | None
     tensorboard: bool | None
     optimizer: Literal['sgd', 'momentum', 'adagrad', 'rowwise_adagrad', 'adam', 'adamw'] | None
@@ -393,6 +411,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         checkpoints_kept: int | None = 2,
         progressive: bool | None = False,
         progressive_rows: int | None = 10000,
+        distill: Literal['none', 'single', 'head', 'adapter'] | None = 'none',
+        distill_weight: float | None = 1.0,
+        distill_label_scale: float | None = 1.0,
+        distill_gradient_scale: float | None = 1.0,
+        distill_units: int | None = 64,
         report: bool | None = True,
         tensorboard: bool | None = True,
         optimizer: Literal['sgd', 'momentum', 'adagrad', 'rowwise_adagrad', 'adam', 'adamw'] | None = 'adam',

@@ -53,7 +53,7 @@ static void slates_keep_items_and_never_show_one_twice(void **state)
     const size_t count = read_rows(folder, rows, MOST);
     assert_int_equal(count, figures.num_rows);
     assert_int_equal(count, 8 * figures.num_requests);
-    assert_true(figures.num_pairs < count / 2); /* most pairs come again */
+    assert_true(figures.num_pairs < count / 2);                      /* most pairs come again */
     assert_true(figures.base_rate > .15 && figures.base_rate < .35); /* what stays is liked */
     for (size_t first = 0; first < count; first += 8)
         for (size_t i = first; i < first + 8; i++) {
