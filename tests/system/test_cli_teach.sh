@@ -78,6 +78,12 @@ succeeds train large.yaml --out larger --quiet --set model.embedding_dim=16
 succeeds teach larger --data new.tsv --data old.tsv --key row --out whole.log --quiet --unchecked
 contains stdout 'whole.log: 6000 examples by 2 snapshots; 6000 rows asked for 2000 examples'
 
+# Names that need quotes keep them.
+printf 'phloem teacher log 1\trow\tlabel\n' >quotes.log
+printf '"a, ""b""",row\n"x,y",1\n' >quotes.csv
+succeeds teach --join quotes.log --data quotes.csv --out quoted.csv
+printf '"a, ""b""",row,teacher\n"x,y",1,\n' | cmp - quoted.csv || complain 'a quoted name is written otherwise'
+
 # Bad input.
 fails 2 "requires DIR" teach --data new.tsv --out x.log
 fails 2 'choose another --out' teach large --data new.tsv --out whole.log

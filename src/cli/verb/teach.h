@@ -1,5 +1,5 @@
-/* The two halves of phloem teach: a teacher scores the examples of streams, and its scores are joined into a
- * student's stream. */
+/* phloem teach: a teacher scores the examples of streams (teach_score.c), and its scores are joined into a
+ * student's stream (verb_teach.c). */
 #ifndef PH_CLI_TEACH_H
 #define PH_CLI_TEACH_H
 
@@ -19,9 +19,6 @@ struct cli_teach_request {
 /* Scores the examples that the log does not have yet, and prints how many there were. PH_ERROR_DATA naming
  * file and line where the teacher has learnt from one. */
 ph_status cli_teach_score(const struct cli_teach_request *request);
-
-/* Writes the lines of a stream, each with what the log says of its example: a blank where it has none. */
-ph_status cli_teach_join(const struct cli_teach_request *request);
 
 /* Tells whether a file is csv, by its name; else it is tsv. */
 bool cli_teach_is_csv(const char *path);

@@ -42,6 +42,21 @@ static ph_status cut_words(
     return PH_OK;
 }
 
+/* Writes a name and the separator, quoted where csv needs it. */
+static ph_status write_name(const struct joining *joining, const char *name)
+{
+    const char separator = joining->lines.separator;
+    if (separator != ',' || strpbrk(name, ",\"") == NULL)
+        return ph__writer_printf(joining->writer, "%s%c", name, separator);
+    PH_TRY(ph__writer_write(joining->writer, "\"", 1));
+    for (; *name != '\0'; name++) {
+        if (*name == '"')
+            PH_TRY(ph__writer_write(joining->writer, name, 1));
+        PH_TRY(ph__writer_write(joining->writer, name, 1));
+    }
+    return ph__writer_printf(joining->writer, "\"%c", separator);
+}
+
 /* Writes the header with a column for each task: "teacher", or "teacher_TASK" of several. */
 static ph_status write_header(struct joining *joining)
 {
@@ -50,7 +65,7 @@ static ph_status write_header(struct joining *joining)
     size_t num_tasks;
     PH_TRY(cut_words(&joining->arena, joining->log.tasks, tasks, &num_tasks));
     for (size_t i = 0; i < header->num_names; i++)
-        PH_TRY(ph__writer_printf(joining->writer, "%s%c", header->names[i], joining->lines.separator));
+        PH_TRY(write_name(joining, header->names[i]));
     for (size_t i = 0; i < num_tasks; i++)
         PH_TRY(num_tasks == 1 ? ph__writer_printf(joining->writer, "teacher")
                               : ph__writer_printf(joining->writer, "%steacher_%s",
@@ -98,7 +113,8 @@ static ph_status join(struct joining *joining, const struct cli_teach_request *r
     return ph__writer_end(joining->writer, write_lines(joining));
 }
 
-ph_status cli_teach_join(const struct cli_teach_request *request)
+/* Writes the lines of a stream, each with what the log says of its example: a blank where it has none. */
+static ph_status join_stream(const struct cli_teach_request *request)
 {
     struct joining joining = {.log.descriptor = -1};
     const ph_status status = join(&joining, request);
@@ -166,5 +182,5 @@ ph_status verb_teach(int argc, char **argv)
         return PH_OK;
     request.folder = arguments.num_positional > 0 ? arguments.positional[0] : NULL;
     PH_TRY(check(&request));
-    return request.join != NULL ? cli_teach_join(&request) : cli_teach_score(&request);
+    return request.join != NULL ? join_stream(&request) : cli_teach_score(&request);
 }

@@ -1,11 +1,8 @@
 /* Passes its input on, and a multiple of its gradient back; shares the input's memory.
  *
  * Source: Liang et al. 2025 (arXiv 2502.17494, ExFM), gradient scaling of the auxiliary head. */
+#include "op/attributes.h"
 #include "op/operator.h"
-
-struct scale_gradient_attributes {
-    double factor;
-};
 
 static ph_status scale_gradient_infer(struct ph__infer *infer)
 {
@@ -17,8 +14,8 @@ static ph_status scale_gradient_infer(struct ph__infer *infer)
 
 static void scale_gradient_gradient(struct ph__gradient *gradient)
 {
-    const struct scale_gradient_attributes attributes =
-        *(const struct scale_gradient_attributes *)gradient->node->attributes;
+    const struct ph__scale_attributes attributes =
+        *(const struct ph__scale_attributes *)gradient->node->attributes;
     gradient->input_gradients[0] =
         ph_scale(gradient->builder, gradient->output_gradients[0], attributes.factor);
 }
@@ -39,6 +36,6 @@ const struct ph__op ph__op_scale_gradient = {
 
 ph_value ph_scale_gradient(struct ph_builder *builder, ph_value x, double factor)
 {
-    const struct scale_gradient_attributes attributes = {factor};
+    const struct ph__scale_attributes attributes = {factor};
     return ph__emit1(builder, &ph__op_scale_gradient, NULL, &attributes, sizeof attributes, 1, &x);
 }

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "base/sizes.h"
 
-enum { SCORE_BINS = 16, WAIT_BINS = 6, MOST_PICKED = 1 << 20 };
+enum { SCORE_BINS = 16, WAIT_BINS = 6 };
 #define SESSION_SECONDS 1800. /* a longer wait ends a session */
 
 struct user {
@@ -262,13 +262,6 @@ void ph__pair_predictor_forget_item(struct ph__pair_predictor *predictor, uint64
             }
         user->count = count;
     }
-}
-
-void ph__pair_predictor_visit(
-    struct ph__pair_predictor *predictor, void (*visit)(void *context, uint64_t user), void *context)
-{
-    for (size_t u = 0; u < predictor->num_users; u++)
-        visit(context, predictor->users[u].key);
 }
 
 ph_status ph__pair_predictor_create(

@@ -63,8 +63,4 @@ size_t ph__pair_predictor_choose(struct ph__pair_predictor *predictor, double no
 void ph__pair_predictor_forget_user(struct ph__pair_predictor *predictor, uint64_t user);
 void ph__pair_predictor_forget_item(struct ph__pair_predictor *predictor, uint64_t item);
 
-/* Calls visit with each user that is known. */
-void ph__pair_predictor_visit(
-    struct ph__pair_predictor *predictor, void (*visit)(void *context, uint64_t user), void *context);
-
 #endif

@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,17 +222,27 @@ ph_status ph__teacher_log_open(
     return PH_OK;
 }
 
+/* Moves rounded probabilities into (0, 1). */
+static float open_probability(float probability)
+{
+    return fminf(fmaxf(probability, FLT_MIN), 1 - FLT_EPSILON / 2);
+}
+
 ph_status ph__teacher_log_add(struct ph__teacher_log *log, uint64_t key, const float *probabilities)
 {
     char text[KEY_DIGITS + MOST_NUMBER];
+    for (size_t task = 0; task < log->num_tasks; task++)
+        if (isnan(probabilities[task]))
+            return ph_fail(PH_ERROR_DATA, "%s: the teacher gives a score that is not a number", log->path);
     float *row = add_row(log, key);
     if (row == NULL)
         return ph__out_of_memory("the rows of %s", log->path);
-    memcpy(row, probabilities, log->num_tasks * sizeof *row);
+    for (size_t task = 0; task < log->num_tasks; task++)
+        row[task] = open_probability(probabilities[task]);
     snprintf(text, sizeof text, "%016" PRIx64, key);
     ph__buffer_append_text(&log->pending, text);
     for (size_t task = 0; task < log->num_tasks; task++) {
-        snprintf(text, sizeof text, "\t%.9g", (double)probabilities[task]);
+        snprintf(text, sizeof text, "\t%.9g", (double)row[task]);
         ph__buffer_append_text(&log->pending, text);
     }
     ph__buffer_append_text(&log->pending, "\n");

@@ -38,7 +38,9 @@ ph_status ph__teacher_log_open(
     struct ph__teacher_log *log, const char *path, const char *keys, const char *tasks, const char *seal);
 void ph__teacher_log_close(struct ph__teacher_log *log);
 
-/* Appends an example that the log does not have: probabilities (num_tasks). */
+/* Appends an example that the log does not have: probabilities (num_tasks), of which 0 and 1 become the
+ * floats next to them, as no teacher can be that sure. PH_ERROR_DATA: one is not a number; PH_ERROR_MEMORY.
+ */
 ph_status ph__teacher_log_add(struct ph__teacher_log *log, uint64_t key, const float *probabilities);
 /* Writes what was appended. PH_ERROR_DISK. */
 ph_status ph__teacher_log_flush(struct ph__teacher_log *log);
