@@ -41,7 +41,7 @@ SUB_ROOMS = {
     "shard": ["lookup", "tower", "units", "dense"],
     "serve": ["wire", "teacher", "speculation", "queue", "repository", "server"],
     "train": ["measure", "cost", "recipe", "config", "ranks", "folder", "loop"],
-    "cli": ["hub", "serve", "sim", "verb", "plan"],
+    "cli": ["hub", "serve", "sim", "verb", "plan", "foundation"],
 }
 
 MAX_FILES = 30  # of a folder

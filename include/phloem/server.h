@@ -31,6 +31,20 @@ enum ph_model_control { PH_CONTROL_NONE, PH_CONTROL_EXPLICIT, PH_CONTROL_POLL };
 /* Log lines: "key=value", a JSON object each, or none. */
 enum ph_server_log { PH_SERVER_LOG_TEXT, PH_SERVER_LOG_JSON, PH_SERVER_LOG_NONE };
 
+/* Keys under "serve.model.speculation", and "speculation" in MODEL/serve.yaml: a foundation model computes
+ * ahead what the served model reads of pairs of user and item (docs/FOUNDATION.md). Texts are borrowed as the
+ * rest of the settings. */
+struct ph_speculation_settings {
+    const char *teacher;     /* run folder of the foundation model; "": no speculation */
+    const char *user, *item; /* columns of a request */
+    double seconds;          /* that what was computed of a pair is used */
+    double rows_per_second;  /* that the foundation model may compute */
+    uint64_t cache_bytes;
+    uint64_t max_users;      /* that are remembered */
+    uint64_t num_neighbours; /* similar users whose mean stands in; 0: none do */
+    const char *feature_log; /* file of what was served, which is appended to; "": none */
+};
+
 /* Settings of a served model: keys under "serve.model", and those of the file MODEL/serve.yaml. */
 struct ph_served_settings {
     enum ph_version_policy versions;
@@ -44,6 +58,7 @@ struct ph_served_settings {
     uint64_t max_queue_rows;     /* that wait at a time */
     uint64_t max_queue_bytes;    /* of requests that wait */
     uint64_t default_timeout_us; /* of requests that say none; 0: no limit */
+    struct ph_speculation_settings speculation;
 };
 
 /* Keys under "serve". ph_server_options_init sets the defaults. Texts are borrowed until destroy. */

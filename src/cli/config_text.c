@@ -3,6 +3,7 @@
 #include "hub/server/hub_options.h"
 #include "serve/repository/served_settings.h"
 #include "serve/server/server_options.h"
+#include "serve/speculation/speculation.h"
 #include "train/config/job_config.h"
 
 static const char title[] =
@@ -21,7 +22,7 @@ ph_status cli_config_print(const char *path, const struct cli_texts *sets)
 
 /* Option tables of configs that are not for training. */
 static const struct ph__option_table *const verbs[] = {
-    &ph__hub_options, &ph__server_options, &ph__served_options};
+    &ph__hub_options, &ph__server_options, &ph__served_options, &ph__speculation_options};
 
 ph_status cli_config_describe(bool is_markdown)
 {

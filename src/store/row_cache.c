@@ -23,6 +23,7 @@ struct ph__row_cache {
     word *rows;       /* (num_sets, WAYS, row_words) */
     size_t num_sets, row_words, row_bytes;
     struct ph__row_cache_counts counts;
+    _Atomic uint64_t num_stale;
 };
 
 static struct set *set_of(const struct ph__row_cache *cache, uint64_t key)
@@ -60,7 +61,7 @@ static void copy_out(const word *from, size_t num_bytes, unsigned char *to)
 }
 
 /* Returns the birth of the row in this way, 0: it is too old, or is being written. */
-static uint32_t read_way(const struct ph__row_cache *cache, struct set *set, size_t way, uint64_t key,
+static uint32_t read_way(struct ph__row_cache *cache, struct set *set, size_t way, uint64_t key,
     uint32_t oldest, unsigned char *row_out)
 {
     unsigned char row[cache->row_bytes];
@@ -68,10 +69,14 @@ static uint32_t read_way(const struct ph__row_cache *cache, struct set *set, siz
     const uint32_t birth = atomic_load_explicit(&set->births[way], memory_order_relaxed);
     copy_out(row_of(cache, set, way), cache->row_bytes, row);
     atomic_thread_fence(memory_order_acquire);
-    if (version % 2 == 1 || birth < oldest ||
+    if (version % 2 == 1 || birth == 0 ||
         atomic_load_explicit(&set->keys[way], memory_order_relaxed) != key ||
         atomic_load_explicit(&set->versions[way], memory_order_relaxed) != version)
         return 0;
+    if (birth < oldest) {
+        atomic_fetch_add_explicit(&cache->num_stale, 1, memory_order_relaxed);
+        return 0;
+    }
     atomic_fetch_add_explicit(&set->reads[way], 1, memory_order_relaxed);
     memcpy(row_out, row, cache->row_bytes);
     return birth;
@@ -145,6 +150,15 @@ static void end_way(struct set *set, size_t way)
     atomic_store_explicit(&set->versions[way], version + 1, memory_order_release);
 }
 
+static void write_row(const struct ph__row_cache *cache, word *to, const unsigned char *row)
+{
+    for (size_t byte = 0; byte < cache->row_bytes; byte += sizeof(uint64_t)) {
+        uint64_t bits = 0;
+        memcpy(&bits, row + byte, ph__min(cache->row_bytes - byte, sizeof bits));
+        atomic_store_explicit(to++, bits, memory_order_relaxed);
+    }
+}
+
 void ph__row_cache_put(struct ph__row_cache *cache, uint64_t key, uint32_t birth, const void *row)
 {
     struct set *set = set_of(cache, key);
@@ -160,30 +174,60 @@ void ph__row_cache_put(struct ph__row_cache *cache, uint64_t key, uint32_t birth
     atomic_store_explicit(&set->keys[way], key, memory_order_relaxed);
     atomic_store_explicit(&set->births[way], birth, memory_order_relaxed);
     atomic_store_explicit(&set->reads[way], 0, memory_order_relaxed);
-    for (size_t byte = 0; byte < cache->row_bytes; byte += sizeof(uint64_t)) {
-        uint64_t bits = 0;
-        memcpy(&bits, (const unsigned char *)row + byte, ph__min(cache->row_bytes - byte, sizeof bits));
-        atomic_store_explicit(to++, bits, memory_order_relaxed);
-    }
+    write_row(cache, to, row);
     end_way(set, way);
     cache->counts.num_written++;
+}
+
+static void empty_way(struct ph__row_cache *cache, struct set *set, size_t way)
+{
+    word *row = row_of(cache, set, way);
+    begin_way(set, way);
+    atomic_store_explicit(&set->births[way], 0, memory_order_relaxed);
+    for (size_t i = 0; i < cache->row_words; i++)
+        atomic_store_explicit(&row[i], 0, memory_order_relaxed);
+    end_way(set, way);
+    cache->counts.num_rows--;
 }
 
 void ph__row_cache_remove(struct ph__row_cache *cache, uint64_t key)
 {
     struct set *set = set_of(cache, key);
     const size_t way = find_way(set, key);
+    if (way < WAYS)
+        empty_way(cache, set, way);
+}
+
+void ph__row_cache_remove_if(
+    struct ph__row_cache *cache, bool (*is_meant)(void *context, const void *row), void *context)
+{
+    unsigned char row[cache->row_bytes];
+    for (size_t i = 0; i < cache->num_sets; i++)
+        for (size_t way = 0; way < WAYS; way++) {
+            if (!is_full(&cache->sets[i], way))
+                continue;
+            copy_out(row_of(cache, &cache->sets[i], way), cache->row_bytes, row);
+            if (is_meant(context, row))
+                empty_way(cache, &cache->sets[i], way);
+        }
+}
+
+uint32_t ph__row_cache_peek(const struct ph__row_cache *cache, uint64_t key, void *row_out)
+{
+    const struct set *set = set_of(cache, key);
+    const size_t way = find_way(set, key);
     if (way == WAYS)
-        return;
-    begin_way(set, way);
-    atomic_store_explicit(&set->births[way], 0, memory_order_relaxed);
-    end_way(set, way);
-    cache->counts.num_rows--;
+        return 0;
+    if (row_out != NULL)
+        copy_out(row_of(cache, set, way), cache->row_bytes, row_out);
+    return atomic_load_explicit(&set->births[way], memory_order_relaxed);
 }
 
 struct ph__row_cache_counts ph__row_cache_counts(const struct ph__row_cache *cache)
 {
-    return cache->counts;
+    struct ph__row_cache_counts counts = cache->counts;
+    counts.num_stale = atomic_load(&cache->num_stale);
+    return counts;
 }
 
 /* ---- creation ---- */

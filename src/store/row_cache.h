@@ -25,14 +25,22 @@ void ph__row_cache_destroy(struct ph__row_cache *cache);
 size_t ph__row_cache_get(struct ph__row_cache *cache, size_t count, const uint64_t *keys, uint32_t oldest,
     void *rows_out, uint32_t *births_out);
 
+/* Copies a key's row, of any age, to row_out (NULL: not wanted), and returns its birth, 0: it is not there.
+ * No reading is counted. Writer alone. */
+uint32_t ph__row_cache_peek(const struct ph__row_cache *cache, uint64_t key, void *row_out);
+
 /* Writes a row that was born now, or since the last row: birth > 0. */
 void ph__row_cache_put(struct ph__row_cache *cache, uint64_t key, uint32_t birth, const void *row);
 void ph__row_cache_remove(struct ph__row_cache *cache, uint64_t key);
+/* Removes the rows that `is_meant` tells, and overwrites their bytes by zeros. Looks at every row. */
+void ph__row_cache_remove_if(
+    struct ph__row_cache *cache, bool (*is_meant)(void *context, const void *row), void *context);
 
 struct ph__row_cache_counts {
     uint64_t num_rows, capacity;
     uint64_t num_written, num_replaced; /* replaced: rows that gave way to others, or to themselves */
     uint64_t num_never_read;            /* of those replaced */
+    uint64_t num_stale;                 /* rows that were looked up and too old */
 };
 struct ph__row_cache_counts ph__row_cache_counts(const struct ph__row_cache *cache);
 

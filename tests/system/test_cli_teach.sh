@@ -92,7 +92,7 @@ fails 3 "not the head of a teacher's log" teach --join new.tsv --data new.tsv --
 printf 'phloem teacher log 1\trow\tlabel\n0123456789abcdef\t1.5\n' >broken.log
 fails 3 'broken.log:2: a teacher' teach --join broken.log --data new.tsv --out x.tsv
 cut -f 2- new.tsv | cut -f 4- >narrow.tsv
-fails 3 "no column is called 'domain', which the model in large reads" teach large --data narrow.tsv --out x.log
+fails 3 "no column is called 'domain', which the model reads" teach large --data narrow.tsv --out x.log
 
 # A student: what it saves is what it saves without a teacher.
 cat >student.yaml <<END

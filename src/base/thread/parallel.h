@@ -63,4 +63,7 @@ size_t ph__parallel_set_library_threads(size_t num_threads);
  * 0, or the number of an error. */
 int ph__thread_start(pthread_t *thread_out, void *(*run)(void *context), void *context);
 
+/* Gives the calling thread the lowest priority for processor and disk: it runs where nobody else wants to. */
+void ph__thread_step_back(void);
+
 #endif

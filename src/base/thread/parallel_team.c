@@ -1,8 +1,11 @@
 /* Teams of any kind: creates them, and runs tasks that need no second thread. */
 #include "base/thread/parallel.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/memory/memory.h"
 #include "base/thread/cpu.h"
@@ -121,4 +124,14 @@ int ph__thread_start(pthread_t *thread_out, void *(*run)(void *context), void *c
     const int error = pthread_create(thread_out, NULL, run, context);
     pthread_sigmask(SIG_SETMASK, &former, NULL);
     return error;
+}
+
+/* Leaves the thread as it is where the kernel refuses. */
+void ph__thread_step_back(void)
+{
+    const struct sched_param parameters = {.sched_priority = 0};
+    (void)sched_setscheduler(0, SCHED_IDLE, &parameters);
+#ifdef SYS_ioprio_set
+    (void)syscall(SYS_ioprio_set, 1 /* this thread */, 0, 3 << 13 /* idle */);
+#endif
 }

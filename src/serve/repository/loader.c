@@ -2,15 +2,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
@@ -191,6 +188,7 @@ static ph_status open_version(const struct ph__loader *loader, struct ph__load_j
         .settings = &job->settings,
         .former = job->former,
         .scheduler = loader->options.scheduler,
+        .log = loader->options.log,
         .num_workers = loader->options.num_workers};
     PH_TRY(ph__served_open(&options, &job->served));
     job->served->loaded_by = job;
@@ -219,16 +217,6 @@ static void give_back_tables(const struct ph__served *served)
 
 /* ---- the thread ---- */
 
-/* Takes time only from idle processors and disks, where the system allows it. */
-static void step_back(void)
-{
-    const struct sched_param parameters = {.sched_priority = 0};
-    (void)sched_setscheduler(0, SCHED_IDLE, &parameters);
-#ifdef SYS_ioprio_set
-    (void)syscall(SYS_ioprio_set, 1 /* this thread */, 0, 3 << 13 /* idle */);
-#endif
-}
-
 static void run_job(struct ph__loader *loader, struct ph__load_job *job)
 {
     job->status = job->kind == PH_LOAD_SCAN ? scan_repository(loader, job) : open_version(loader, job);
@@ -253,7 +241,7 @@ static void do_job(struct ph__loader *loader, struct ph__load_job *job)
 static void *run(void *context)
 {
     struct ph__loader *loader = context;
-    step_back();
+    ph__thread_step_back();
     for (;;) {
         pthread_mutex_lock(&loader->lock);
         while (loader->jobs == NULL && !loader->must_end)

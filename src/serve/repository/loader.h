@@ -43,6 +43,7 @@ struct ph__load_job {
 struct ph__loader_options {
     const char *repository; /* borrowed until destroy, as are all pointers */
     struct ph__scheduler *scheduler;
+    struct ph__log *log; /* NULL: none */
     size_t num_workers;
     bool is_in_background;        /* false: whoever gives a job does it, and waits */
     void (*ready)(void *context); /* called by the loader when there is a result */

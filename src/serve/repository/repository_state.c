@@ -119,17 +119,15 @@ static void open_version(struct ph__repository *repository, struct ph__listed_mo
 {
     struct ph__load_job *job = ph__load_job_create(PH_LOAD_OPEN);
     const struct ph__listed_version *newest = ph__listed_newest(model);
+    ph_status status = PH_ERROR_MEMORY;
     if (job != NULL) {
-        job->settings = *settings;
-        job->settings.outputs =
-            ph__arena_strdup(&job->arena, settings->outputs != NULL ? settings->outputs : "");
+        status = ph__served_settings_copy(settings, &job->arena, &job->settings);
         job->former = newest != NULL ? newest->served : NULL;
         job->version = *found;
         job->version.model = ph__arena_strdup(&job->arena, found->model);
         job->version.folder = ph__arena_strdup(&job->arena, found->folder);
     }
-    if (job == NULL || job->version.model == NULL || job->version.folder == NULL ||
-        job->settings.outputs == NULL) {
+    if (status != PH_OK || job->version.model == NULL || job->version.folder == NULL) {
         ph__load_job_destroy(job);
         set_reason(version, ph_error_text());
         return;
@@ -477,6 +475,7 @@ ph_status ph__repository_create(
     repository->options = *options;
     const struct ph__loader_options loader = {.repository = options->path,
         .scheduler = options->scheduler,
+        .log = options->log,
         .num_workers = options->num_workers,
         .is_in_background = options->loads_in_background,
         .ready = options->ready,

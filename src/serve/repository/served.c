@@ -83,21 +83,36 @@ static ph_status open_session(struct ph__served *served, const struct ph__served
     return ph__queue_create(options->scheduler, &queue, &served->queue);
 }
 
+/* Takes the speculation of the version before, or starts one. */
+static ph_status open_speculator(struct ph__served *served, const struct ph__served_options *options)
+{
+    const struct ph_speculation_settings *settings = &served->settings.speculation;
+    struct ph__speculator *former = options->former != NULL ? options->former->speculator : NULL;
+    if (settings->teacher[0] == '\0')
+        return PH_OK;
+    if (former != NULL)
+        served->speculator = ph__speculator_share(former, settings);
+    if (served->speculator == NULL)
+        PH_TRY(ph__speculator_create(settings, served->model, options->log, &served->speculator));
+    return ph__speculator_check(served->speculator, served->session, served->model);
+}
+
 ph_status ph__served_open(const struct ph__served_options *options, struct ph__served **served_out)
 {
-    const char *outputs = options->settings->outputs;
     const uint64_t begun_ns = ph__clock_ns();
     struct ph__served *served = calloc(1, sizeof *served);
     if (served == NULL)
         return ph__out_of_memory("a model");
-    served->settings = *options->settings;
     served->version = options->version;
     snprintf(served->version_text, sizeof served->version_text, "%" PRIu64, options->version);
     served->model = ph__arena_strdup(&served->arena, options->model);
-    served->settings.outputs = ph__arena_strdup(&served->arena, outputs != NULL ? outputs : "");
-    ph_status status = served->model != NULL && served->settings.outputs != NULL ? PH_OK : PH_ERROR_MEMORY;
+    ph_status status = served->model != NULL ? PH_OK : PH_ERROR_MEMORY;
+    if (status == PH_OK)
+        status = ph__served_settings_copy(options->settings, &served->arena, &served->settings);
     if (status == PH_OK)
         status = open_session(served, options);
+    if (status == PH_OK)
+        status = open_speculator(served, options);
     if (status != PH_OK) {
         ph__served_close(served);
         return status;
@@ -112,6 +127,7 @@ void ph__served_close(struct ph__served *served)
     if (served == NULL)
         return;
     ph__queue_destroy(served->queue);
+    ph__speculator_release(served->speculator);
     ph_session_close(served->session);
     ph__arena_fini(&served->arena);
     free(served);

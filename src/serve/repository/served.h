@@ -7,6 +7,7 @@
 
 #include "serve/queue/queue.h"
 #include "serve/repository/served_settings.h"
+#include "serve/speculation/speculator.h"
 #include "serve/wire/oip_messages.h"
 
 #define PH_NO_TASK SIZE_MAX
@@ -72,6 +73,7 @@ struct ph__served {
     struct ph_served_settings settings;
     struct ph_session *session;
     struct ph__queue *queue;
+    struct ph__speculator *speculator; /* perhaps shared with the version before; NULL: none */
     struct ph__served_output *outputs; /* (num_outputs) */
     size_t num_outputs;
     size_t num_standard; /* the first outputs, which a request gets that names none */
@@ -90,6 +92,7 @@ struct ph__served_options {
     const struct ph__served *former; /* whose unchanged tables are shared; NULL: none */
     struct ph__scheduler *scheduler;
     size_t num_workers;
+    struct ph__log *log; /* NULL: none */
 };
 
 /* Opens a run folder as a version of a model; called by the loader. Errors of ph_session_open, and

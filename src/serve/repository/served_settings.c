@@ -6,6 +6,7 @@
 
 #include "base/file/file.h"
 #include "base/text/utf8.h"
+#include "serve/speculation/speculation.h"
 #include "serve/wire/oip_messages.h"
 
 #define MODEL(member) struct ph_served_settings, member
@@ -51,7 +52,7 @@ static const struct ph__option_table file_options = TABLE("", "Keys of a model."
 
 /* ---- reading ---- */
 
-#define MAX_SETS (2 * sizeof options / sizeof *options)
+#define MAX_SETS 128 /* two for each key */
 
 /* Adds each line of a text in the arena as a set for ph__config_read. */
 static size_t add_lines(char *text, const char **sets, size_t num_sets)
@@ -82,20 +83,36 @@ ph_status ph__served_settings_read(const struct ph_served_settings *common, cons
     const char *path = settings_path(run_folder, version, arena), *values, *changes;
     const char *sets[MAX_SETS];
     struct ph_served_settings settings = *common;
-    struct ph__section section = {&file_options, &settings};
+    struct ph__section sections[] = {
+        {&file_options, &settings}, {&ph__speculation_file_options, &settings.speculation}};
     if (path == NULL)
         return PH_ERROR_MEMORY;
     if (!ph__file_exists(path)) {
         *settings_out = *common;
         return PH_OK;
     }
-    PH_TRY(ph__config_values(&section, 1, (struct ph__key_filter){0, 0}, arena, &values));
-    PH_TRY(ph__config_read(path, NULL, 0, &section, 1, arena));
-    PH_TRY(ph__config_changes(&section, 1, (struct ph__key_filter){0, 0}, arena, &changes));
+    PH_TRY(ph__config_values(sections, 2, (struct ph__key_filter){0, 0}, arena, &values));
+    PH_TRY(ph__config_read(path, NULL, 0, sections, 2, arena));
+    PH_TRY(ph__config_changes(sections, 2, (struct ph__key_filter){0, 0}, arena, &changes));
     size_t num_sets = add_lines((char *)(uintptr_t)values, sets, 0);
     num_sets = add_lines((char *)(uintptr_t)changes, sets, num_sets);
-    PH_TRY(ph__config_read(NULL, sets, num_sets, &section, 1, arena));
+    PH_TRY(ph__config_read(NULL, sets, num_sets, sections, 2, arena));
     *settings_out = settings;
+    return PH_OK;
+}
+
+ph_status ph__served_settings_copy(const struct ph_served_settings *settings, struct ph__arena *arena,
+    struct ph_served_settings *settings_out)
+{
+    struct ph_served_settings copy = *settings;
+    const char **const texts[] = {&copy.version_list, &copy.outputs, &copy.speculation.teacher,
+        &copy.speculation.user, &copy.speculation.item, &copy.speculation.feature_log};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        *texts[i] = ph__arena_strdup(arena, *texts[i] != NULL ? *texts[i] : "");
+        if (*texts[i] == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    *settings_out = copy;
     return PH_OK;
 }
 

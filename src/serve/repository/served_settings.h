@@ -21,6 +21,10 @@ ph_status ph__served_settings_apply(
 ph_status ph__served_settings_read(const struct ph_served_settings *common, const char *run_folder,
     uint64_t version, struct ph__arena *arena, struct ph_served_settings *settings_out);
 
+/* Copies settings with their texts; no text of the copy is NULL. PH_ERROR_MEMORY. */
+ph_status ph__served_settings_copy(const struct ph_served_settings *settings, struct ph__arena *arena,
+    struct ph_served_settings *settings_out);
+
 /* Tells whether the policy wants a version; versions: (count) that are there, ascending. */
 bool ph__served_settings_want(
     const struct ph_served_settings *settings, const uint64_t *versions, size_t count, uint64_t version);

@@ -61,8 +61,8 @@ enum ph__oip_code ph__tokens_check(
 {
     const bool is_health = call == PH_OIP_CALL_LIVE || call == PH_OIP_CALL_READY ||
                            call == PH_OIP_CALL_MODEL_READY || call == PH_OIP_CALL_HEALTH;
-    const bool is_control =
-        call == PH_OIP_CALL_LOAD || call == PH_OIP_CALL_UNLOAD || call == PH_OIP_CALL_TRACE;
+    const bool is_control = call == PH_OIP_CALL_LOAD || call == PH_OIP_CALL_UNLOAD ||
+                            call == PH_OIP_CALL_TRACE || call == PH_OIP_CALL_SPECULATION;
     if (is_health) /* probes have no token */
         return PH_OIP_OK;
     if (tokens->control[0] != '\0' && is_token(authorization, tokens->control))
@@ -164,6 +164,53 @@ static enum ph__oip_code answer_statistics(struct ph_server *server, const struc
     return ph__oip_code_of(visit.status);
 }
 
+/* Carries out one parameter of a request to a speculation. */
+static ph_status command(struct ph__speculator *speculator, const struct ph__oip_parameter *parameter)
+{
+    const bool is_item = ph__bytes_are(parameter->key, "forget_item");
+    const struct ph__oip_value *value = &parameter->value;
+    if (ph__bytes_are(parameter->key, "worker") && value->choice == PH_OIP_BOOL)
+        return ph__speculator_switch(speculator, value->boolean);
+    if ((is_item || ph__bytes_are(parameter->key, "forget_user")) && value->choice == PH_OIP_TEXT)
+        return ph__speculator_forget(speculator, value->text, is_item);
+    return ph_fail(PH_ERROR_DATA,
+        "'%.*s': a speculation takes the parameters forget_user and forget_item, texts, and worker, a bool",
+        (int)parameter->key.size, parameter->key.bytes);
+}
+
+static ph_status answer_speculator(struct ph__speculator *speculator, const struct ph__oip_request *request,
+    struct ph__oip_speculation *answer)
+{
+    const struct ph__oip_parameter *parameters = request->parameters.items;
+    struct ph__speculator_figures figures;
+    if (speculator == NULL)
+        return ph_fail(PH_ERROR_DATA, "the model has no speculation: set speculation.teacher in serve.yaml");
+    for (size_t i = 0; i < request->parameters.count; i++)
+        PH_TRY(command(speculator, &parameters[i]));
+    ph__speculator_figures(speculator, &figures);
+    *answer = (struct ph__oip_speculation){.none = figures.rungs[PH_RUNG_none],
+        .pair = figures.rungs[PH_RUNG_pair],
+        .user = figures.rungs[PH_RUNG_user],
+        .near = figures.rungs[PH_RUNG_near],
+        .orders = figures.orders,
+        .waiting = figures.waiting,
+        .worker = figures.is_on > 0};
+    return PH_OK;
+}
+
+static enum ph__oip_code answer_speculation(
+    struct ph_server *server, const struct ph__oip_request *request, struct ph__oip_speculation *answer)
+{
+    struct ph__served *served;
+    const enum ph__oip_code code =
+        ph__repository_find(server->repository, request->name, request->version, &served);
+    if (code != PH_OIP_OK)
+        return code;
+    const ph_status status = answer_speculator(served->speculator, request, answer);
+    ph__repository_release(server->repository, served);
+    return ph__oip_code_of(status);
+}
+
 /* Changes the settings, if the request has any, and lists them: of all models, or of the one it names. */
 static enum ph__oip_code answer_trace(struct ph_server *server, const struct ph__oip_request *request,
     struct ph__arena *arena, struct ph__oip_trace *answer)
@@ -207,6 +254,8 @@ enum ph__oip_code ph__server_answer(struct ph_server *server, enum ph__oip_call 
             server->repository, request->is_ready_only, arena, &answer_out->index.models));
     case PH_OIP_CALL_TRACE:
         return answer_trace(server, request, arena, &answer_out->trace);
+    case PH_OIP_CALL_SPECULATION:
+        return answer_speculation(server, request, &answer_out->speculation);
     case PH_OIP_CALL_UNLOAD:
         return ph__repository_unload(server->repository, request->name);
     default:

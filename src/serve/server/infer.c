@@ -54,6 +54,7 @@ struct ph__infer *ph__infer_take(
     infer->wire = wire;
     infer->front = front;
     infer->served = NULL;
+    infer->speculated = NULL;
     infer->arrived_ns = arrived_ns;
     infer->received_ns = ph__clock_ns();
     infer->answered_ns = 0;
@@ -65,9 +66,23 @@ struct ph__infer *ph__infer_take(
     return infer;
 }
 
+/* Tells the speculation what was asked and answered. */
+static void offer(const struct ph__infer *infer)
+{
+    const struct ph__wanted *wanted = &infer->work.wanted;
+    const struct ph_session *session = infer->served->session;
+    size_t place = 0;
+    while (place < wanted->num_outputs && wanted->outputs[place] != PH_OUTPUT_PROBABILITY)
+        place++;
+    ph__speculator_offer(infer->served->speculator, infer->speculated, infer->request.id,
+        place < wanted->num_outputs ? wanted->values[place] : NULL, ph_session_num_tasks(session));
+}
+
 void ph__infer_give_back(struct ph__infer *infer)
 {
     struct ph_server *server = infer->server;
+    if (infer->speculated != NULL && infer->front != NULL && infer->work.code == PH_OIP_OK)
+        offer(infer);
     if (infer->served != NULL)
         ph__repository_release(server->repository, infer->served);
     ph__arena_reset(&infer->arena);
@@ -201,11 +216,16 @@ static void set_deadline(struct ph__infer *infer, uint64_t timeout_ns)
 
 static enum ph__oip_code prepare(struct ph__infer *infer)
 {
+    const struct ph__served *served = infer->served;
+    const size_t count = infer->request.inputs.count;
     struct ph__tensor *tensors = NULL;
     enum ph__oip_code code = read_tensors(infer, &tensors);
     if (code == PH_OIP_OK)
-        code = ph__oip_code_of(ph__tensor_rows_match(
-            infer->served->session, tensors, infer->request.inputs.count, &infer->arena, &infer->work.rows));
+        code = ph__oip_code_of(
+            served->speculator != NULL
+                ? ph__speculator_prepare(served->speculator, served->session, tensors, count, &infer->arena,
+                      &infer->work.rows, &infer->speculated)
+                : ph__tensor_rows_match(served->session, tensors, count, &infer->arena, &infer->work.rows));
     if (code == PH_OIP_OK)
         code = choose_outputs(infer);
     return code == PH_OIP_OK ? reserve_values(infer) : code;

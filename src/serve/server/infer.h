@@ -24,6 +24,7 @@ struct ph__infer {
     struct ph__arena arena; /* of all below */
     struct ph__buffer body; /* that the request points into, where the wire does not keep it */
     struct ph__oip_infer_request request;
+    struct ph__speculated *speculated; /* what was looked up of pairs; NULL: nothing */
     struct ph__infer_output *outputs;
     size_t num_outputs;
     struct ph__buffer answer, numbers; /* the answer's bytes; numbers as JSON, while it is written */

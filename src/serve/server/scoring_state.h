@@ -79,6 +79,7 @@ union ph__oip_answer {
     struct ph__oip_statistics statistics;
     struct ph__oip_index index;
     struct ph__oip_trace trace;
+    struct ph__oip_speculation speculation;
 };
 
 /* Answers a call that can be answered at once: any but infer, stream and load. Texts are borrowed from the

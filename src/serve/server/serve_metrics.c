@@ -58,6 +58,33 @@ static void add_latencies(struct page *page, struct ph__served *served)
             PH_LATENCY_BUCKETS - 1, bounds, figures.latencies, (double)figures.request_ns * 1e-9});
 }
 
+static void add_rungs(struct page *page, struct ph__served *served)
+{
+    static const char *const rungs[] = {
+#define X(name) #name,
+        PH_RUNGS(X)
+#undef X
+    };
+    struct ph__speculator_figures figures;
+    if (served->speculator == NULL)
+        return;
+    ph__speculator_figures(served->speculator, &figures);
+    for (size_t i = 0; i < PH_NUM_RUNGS; i++) {
+        page->labels[NUM_LABELS] = (struct ph__prometheus_label){"rung", rungs[i]};
+        ph__prometheus_count(&page->text, page->labels, NUM_LABELS + 1, figures.rungs[i]);
+    }
+}
+
+static void add_speculation(struct page *page, struct ph__served *served)
+{
+    struct ph__speculator_figures figures;
+    if (served->speculator == NULL)
+        return;
+    ph__speculator_figures(served->speculator, &figures);
+    const uint64_t count = *(const uint64_t *)(const void *)((const char *)&figures + page->member);
+    ph__prometheus_count(&page->text, page->labels, NUM_LABELS, count);
+}
+
 static void visit(void *context, struct ph__served *served)
 {
     struct page *page = context;
@@ -92,5 +119,12 @@ ph_status ph__server_write_metrics(void *server, struct ph__writer *writer)
         "Seconds in which the version was loaded.", add_load);
     add_family(&page, PH_PROMETHEUS_HISTOGRAM, "phloem_request_duration_seconds",
         "Time from a request's head to its answer.", add_latencies);
+    add_family(&page, PH_PROMETHEUS_COUNTER, "phloem_speculation_lookups",
+        "Rows that were looked up, by where they were found.", add_rungs);
+#define X(member_name, kind, name, help)                                \
+    page.member = offsetof(struct ph__speculator_figures, member_name); \
+    add_family(&page, PH_PROMETHEUS_##kind, "phloem_speculation_" name, help, add_speculation);
+    PH_SPECULATOR_FIGURES(X)
+#undef X
     return ph__prometheus_finish(&page.text);
 }

@@ -4,6 +4,7 @@
 
 #include "base/memory/caller.h"
 #include "serve/repository/served_settings.h"
+#include "serve/speculation/speculation.h"
 
 #define SERVE(member) struct ph_server_options, member
 #define MAX_BYTES 9e15
@@ -69,6 +70,7 @@ void ph__server_sections(
 {
     sections[0] = (struct ph__section){&ph__server_options, settings};
     sections[1] = (struct ph__section){&ph__served_options, &settings->model};
+    sections[2] = (struct ph__section){&ph__speculation_options, &settings->model.speculation};
 }
 
 /* Points texts to the table's own, in place of copies. */

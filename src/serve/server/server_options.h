@@ -5,7 +5,7 @@
 #include "base/option/option.h"
 #include "phloem/server.h"
 
-#define PH_NUM_SERVER_SECTIONS 2
+#define PH_NUM_SERVER_SECTIONS 3
 
 extern const struct ph__option_table ph__server_options; /* section "serve" */
 

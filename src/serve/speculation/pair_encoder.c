@@ -1,6 +1,7 @@
 #include "serve/speculation/pair_encoder.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +11,16 @@
 #include "store/checkpoint_folder.h"
 #include "store/safetensors.h"
 
-enum { ROUNDS = 200 }; /* of orthogonal iteration */
+enum { ROUNDS = 200 };   /* of orthogonal iteration */
+#define LEAST_GAIN 1e-22 /* of a squared residual, by which conjugate gradients end */
+#define TEACHER_KEY "teacher"
 
 struct fitting {
     size_t width, dim, num_fixed;
-    double *covariance; /* (D,D) */
-    double *directions; /* (d,D) */
-    double *image;      /* (D) */
+    double *covariance;        /* (D,D) */
+    double *directions;        /* (d,D) */
+    double *image;             /* (D) */
+    double *residual, *search; /* (D) of conjugate gradients */
 };
 
 static double dot(const double *a, const double *b, size_t count)
@@ -44,13 +48,56 @@ static double orthonormalise(const struct fitting *fitting, size_t index)
     return length;
 }
 
+/* image = covariance direction */
+static void multiply(const struct fitting *fitting, const double *direction)
+{
+    for (size_t i = 0; i < fitting->width; i++)
+        fitting->image[i] = dot(fitting->covariance + i * fitting->width, direction, fitting->width);
+}
+
 /* Multiplies a direction by the covariance. */
 static void spread(const struct fitting *fitting, size_t index)
 {
     double *direction = fitting->directions + index * fitting->width;
-    for (size_t i = 0; i < fitting->width; i++)
-        fitting->image[i] = dot(fitting->covariance + i * fitting->width, direction, fitting->width);
+    multiply(fitting, direction);
     memcpy(direction, fitting->image, fitting->width * sizeof *direction);
+}
+
+/* Solves covariance weights = residual by conjugate gradients, from weights 0. */
+static void solve(const struct fitting *fitting, double *weights)
+{
+    const size_t width = fitting->width;
+    double *residual = fitting->residual, *search = fitting->search;
+    double square = dot(residual, residual, width);
+    const double end = square * LEAST_GAIN;
+    memcpy(search, residual, width * sizeof *search);
+    for (size_t step = 0; step < 8 * width && square > end; step++) {
+        multiply(fitting, search);
+        const double curvature = dot(search, fitting->image, width);
+        if (curvature <= 0)
+            return;
+        const double former = square;
+        for (size_t i = 0; i < width; i++) {
+            weights[i] += former / curvature * search[i];
+            residual[i] -= former / curvature * fitting->image[i];
+        }
+        square = dot(residual, residual, width);
+        for (size_t i = 0; i < width; i++)
+            search[i] = residual[i] + square / former * search[i];
+    }
+}
+
+/* Finds the weights with which a task's logits follow from z, by least squares. */
+static void find_weights(const struct fitting *fitting, size_t count, const float *z, const float *mean,
+    const float *logits, size_t task)
+{
+    const size_t width = fitting->width;
+    memset(fitting->residual, 0, width * sizeof *fitting->residual);
+    for (size_t row = 0; row < count; row++)
+        for (size_t i = 0; i < width; i++)
+            fitting->residual[i] += (double)(z[row * width + i] - mean[i]) *
+                                    (double)logits[row * fitting->num_fixed + task] / (double)count;
+    solve(fitting, fitting->directions + task * width);
 }
 
 static void find_directions(const struct fitting *fitting)
@@ -116,20 +163,18 @@ static ph_status allocate(size_t width, size_t dim, struct ph__pair_encoder *enc
 }
 
 ph_status ph__pair_encoder_fit(size_t count, size_t width, const float *z, size_t num_tasks,
-    const float *weights, size_t dim, struct ph__pair_encoder *encoder_out)
+    const float *logits, size_t dim, struct ph__pair_encoder *encoder_out)
 {
     struct ph__arena arena = {0};
-    const struct fitting fitting = {width, dim, num_tasks,
-        ph__arena_alloc_array(&arena, width * width, sizeof(double)),
-        ph__arena_alloc_array(&arena, dim * width, sizeof(double)),
-        ph__arena_alloc_array(&arena, width, sizeof(double))};
-    ph_status status = fitting.covariance != NULL && fitting.directions != NULL && fitting.image != NULL
-                           ? allocate(width, dim, encoder_out)
-                           : (ph_status)PH_ERROR_MEMORY;
+    double *numbers = ph__arena_alloc_array(&arena, (width + dim + 3) * width, sizeof *numbers);
+    ph_status status = numbers != NULL ? allocate(width, dim, encoder_out) : (ph_status)PH_ERROR_MEMORY;
     if (status == PH_OK) {
-        for (size_t i = 0; i < num_tasks * width; i++)
-            fitting.directions[i] = (double)weights[i];
+        double *rest = numbers + (width + dim) * width;
+        const struct fitting fitting = {
+            width, dim, num_tasks, numbers, numbers + width * width, rest, rest + width, rest + 2 * width};
         find_moments(&fitting, count, z, encoder_out->mean);
+        for (size_t task = 0; task < num_tasks; task++)
+            find_weights(&fitting, count, z, encoder_out->mean, logits, task);
         find_directions(&fitting);
         for (size_t i = 0; i < dim * width; i++)
             encoder_out->directions[i] = (float)fitting.directions[i];
@@ -172,9 +217,10 @@ static void list_tensors(const struct ph__pair_encoder *encoder, struct ph_tenso
 
 ph_status ph__pair_encoder_save(const struct ph__pair_encoder *encoder, const char *path)
 {
+    const char *const metadata[] = {TEACHER_KEY, encoder->teacher, NULL};
     struct ph_tensor tensors[2];
     list_tensors(encoder, tensors);
-    return ph__safetensors_write(path, 2, tensors, NULL);
+    return ph__safetensors_write(path, 2, tensors, metadata);
 }
 
 static ph_status load(const struct ph__folder *folder, const char *path, struct ph__pair_encoder *encoder)
@@ -191,6 +237,8 @@ static ph_status load(const struct ph__folder *folder, const char *path, struct 
             "%s: 'directions' is not a matrix of an encoder, (numbers kept, numbers read)", path);
     PH_TRY(allocate(shape.dims[1], shape.dims[0], encoder));
     list_tensors(encoder, tensors);
+    const char *teacher = ph__folder_metadata(folder, TEACHER_KEY);
+    snprintf(encoder->teacher, sizeof encoder->teacher, "%s", teacher != NULL ? teacher : "");
     return ph__folder_load(folder, 2, tensors);
 }
 

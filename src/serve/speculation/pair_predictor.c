@@ -9,7 +9,8 @@
 #include "base/rng.h"
 #include "base/sizes.h"
 
-enum { SCORE_BINS = 16, WAIT_BINS = 6 };
+enum { SCORE_BINS = 8, STREAK_BINS = 8, WAIT_BINS = 6 };
+#define PRIOR_SHOWN 8.        /* items that the share of all scores counts for */
 #define SESSION_SECONDS 1800. /* a longer wait ends a session */
 
 struct user {
@@ -19,6 +20,10 @@ struct user {
     size_t count, capacity;
     uint64_t *items; /* (count) of the last slate */
     float *scores;
+    uint32_t *places;     /* (count) in rows */
+    uint32_t *streaks;    /* (count) slates in a row that showed the item */
+    struct ph__rows rows; /* of the slate as it was shown; empty: none are kept */
+    void *profile;
 };
 
 struct share {
@@ -30,10 +35,9 @@ struct ph__pair_predictor {
     struct ph__key_map slots;
     struct user *users; /* (num_users) */
     size_t num_users, capacity;
-    struct share stays[SCORE_BINS][WAIT_BINS];
+    struct share stays[WAIT_BINS][STREAK_BINS][SCORE_BINS + 1]; /* the last: of all scores */
     double num_requests, num_continued; /* continued: followed by another one in the session */
-    struct ph__pair *pairs;             /* scratch: all that could be chosen */
-    size_t pairs_capacity;
+    double sum_gaps;                    /* seconds between these */
     uint64_t num_rounds;
 };
 
@@ -54,29 +58,44 @@ static size_t wait_bin(double seconds)
     return bin;
 }
 
-/* Returns the share that stayed, drawn towards one half while few were seen. */
-static double stay_of(const struct ph__pair_predictor *predictor, float score, double wait)
+static size_t streak_bin(uint32_t streak)
 {
-    const struct share *share = &predictor->stays[score_bin(score)][wait_bin(wait)];
-    return (share->stayed + 1) / (share->shown + 2);
+    size_t bin = 0;
+    for (uint32_t end = 1; bin + 1 < STREAK_BINS && streak > end; end += (uint32_t)bin)
+        bin++;
+    return bin;
 }
 
-static bool has_item(const struct user *user, uint64_t item)
+/* Returns the share that stayed: drawn towards that of all scores while few were seen, and this one towards
+ * one half. */
+static double stay_of(const struct ph__pair_predictor *predictor, float score, uint32_t streak, double wait)
 {
-    for (size_t i = 0; i < user->count; i++)
-        if (user->items[i] == item)
-            return true;
-    return false;
+    const struct share *shares = predictor->stays[wait_bin(wait)][streak_bin(streak)];
+    const struct share *all = &shares[SCORE_BINS], *own = &shares[score_bin(score)];
+    const double prior = (all->stayed + 1) / (all->shown + 2);
+    return (own->stayed + PRIOR_SHOWN * prior) / (own->shown + PRIOR_SHOWN);
 }
 
-static void count_stays(struct ph__pair_predictor *predictor, const struct user *user, double wait,
-    size_t count, const uint64_t *items)
+/* Returns the place of an item in a slate, `count` if it is not there. */
+static size_t place_of(const uint64_t *items, size_t count, uint64_t item)
 {
-    const struct user next = {.count = count, .items = (uint64_t *)(uintptr_t)items};
+    size_t place = 0;
+    while (place < count && items[place] != item)
+        place++;
+    return place;
+}
+
+static void count_stays(
+    struct ph__pair_predictor *predictor, const struct user *user, double wait, const struct ph__slate *slate)
+{
     for (size_t i = 0; i < user->count; i++) {
-        struct share *share = &predictor->stays[score_bin(user->scores[i])][wait_bin(wait)];
-        share->shown++;
-        share->stayed += has_item(&next, user->items[i]);
+        struct share *shares = predictor->stays[wait_bin(wait)][streak_bin(user->streaks[i])];
+        const bool stays = place_of(slate->items, slate->count, user->items[i]) < slate->count;
+        struct share *const both[] = {&shares[score_bin(user->scores[i])], &shares[SCORE_BINS]};
+        for (size_t k = 0; k < 2; k++) {
+            both[k]->shown++;
+            both[k]->stayed += stays;
+        }
     }
 }
 
@@ -88,6 +107,10 @@ static void drop_user(struct ph__pair_predictor *predictor, size_t slot)
     ph__key_map_remove(&predictor->slots, user->key);
     free(user->items);
     free(user->scores);
+    free(user->places);
+    free(user->streaks);
+    free(user->profile);
+    ph__rows_fini(&user->rows);
     if (user == last)
         return;
     *user = *last;
@@ -116,39 +139,76 @@ static ph_status find_user(
         drop_user(predictor, oldest_user(predictor));
     PH_TRY(ph__array_reserve((void **)&predictor->users, &predictor->capacity, predictor->num_users + 1,
         sizeof *predictor->users));
-    PH_TRY(ph__key_map_add(&predictor->slots, key, (uint32_t)predictor->num_users));
+    void *profile = calloc(1, predictor->options.profile_bytes + 1);
+    if (profile == NULL)
+        return ph__out_of_memory("a user");
+    const ph_status status = ph__key_map_add(&predictor->slots, key, (uint32_t)predictor->num_users);
+    if (status != PH_OK) {
+        free(profile);
+        return status;
+    }
     *user_out = &predictor->users[predictor->num_users++];
-    **user_out = (struct user){.key = key, .first = now, .last = -INFINITY};
+    **user_out = (struct user){.key = key, .first = now, .last = -INFINITY, .profile = profile};
     return PH_OK;
 }
 
-static ph_status take_slate(struct user *user, size_t count, const uint64_t *items, const float *scores)
+/* Makes room for a slate, and moves its streaks on from those of the former one. */
+static ph_status take_streaks(struct user *user, const struct ph__slate *slate)
 {
-    size_t capacity = user->capacity;
-    PH_TRY(ph__array_reserve((void **)&user->scores, &capacity, count, sizeof *user->scores));
-    PH_TRY(ph__array_reserve((void **)&user->items, &user->capacity, count, sizeof *user->items));
-    user->capacity = ph__min(capacity, user->capacity);
-    memcpy(user->items, items, count * sizeof *items);
-    memcpy(user->scores, scores, count * sizeof *scores);
-    user->count = count;
+    uint32_t *streaks = calloc(slate->count + 1, sizeof *streaks);
+    if (streaks == NULL)
+        return ph__out_of_memory("a slate");
+    for (size_t i = 0; i < slate->count; i++) {
+        const size_t place = place_of(user->items, user->count, slate->items[i]);
+        streaks[i] = place < user->count ? user->streaks[place] + 1 : 1;
+    }
+    free(user->streaks);
+    user->streaks = streaks;
     return PH_OK;
 }
 
-ph_status ph__pair_predictor_asked(struct ph__pair_predictor *predictor, double now, uint64_t user_key,
-    size_t count, const uint64_t *items, const float *scores)
+static ph_status reserve_slate(struct user *user, size_t count)
+{
+    size_t scores = user->capacity, places = user->capacity;
+    PH_TRY(ph__array_reserve((void **)&user->scores, &scores, count, sizeof *user->scores));
+    PH_TRY(ph__array_reserve((void **)&user->places, &places, count, sizeof *user->places));
+    PH_TRY(ph__array_reserve((void **)&user->items, &user->capacity, count, sizeof *user->items));
+    user->capacity = ph__min(user->capacity, ph__min(scores, places));
+    return PH_OK;
+}
+
+static ph_status take_slate(struct user *user, const struct ph__slate *slate)
+{
+    PH_TRY(take_streaks(user, slate));
+    user->count = user->rows.num_rows = 0;
+    PH_TRY(reserve_slate(user, slate->count));
+    for (size_t i = 0; i < slate->count; i++) {
+        if (slate->rows != NULL)
+            PH_TRY(ph__rows_append(&user->rows, slate->rows, i));
+        user->items[i] = slate->items[i];
+        user->scores[i] = slate->scores[i];
+        user->places[i] = (uint32_t)i;
+    }
+    user->count = slate->count;
+    return PH_OK;
+}
+
+ph_status ph__pair_predictor_asked(
+    struct ph__pair_predictor *predictor, double now, const struct ph__slate *slate)
 {
     struct user *user;
-    PH_TRY(find_user(predictor, now, user_key, &user));
+    PH_TRY(find_user(predictor, now, slate->user, &user));
     const double wait = now - user->last;
     if (user->last > -INFINITY) {
         predictor->num_requests++;
         predictor->num_continued += wait < SESSION_SECONDS;
-        count_stays(predictor, user, wait, count, items);
+        predictor->sum_gaps += wait < SESSION_SECONDS ? wait : 0;
+        count_stays(predictor, user, wait, slate);
         user->recent *= exp2(-wait / predictor->options.half_seconds);
     }
     user->recent++;
     user->last = now;
-    return take_slate(user, count, items, scores);
+    return take_slate(user, slate);
 }
 
 /* ---- choosing ---- */
@@ -161,51 +221,104 @@ static double rate_of(const struct ph__pair_predictor *predictor, const struct u
     return user->recent * exp2(-(now - user->last) / half) / (half / M_LN2 * -expm1(-seen * M_LN2 / half));
 }
 
+/* Returns the chance that the session of the user's last request goes on: waits within one are exponential.
+ */
+static double chance_of_session(
+    const struct ph__pair_predictor *predictor, const struct user *user, double now)
+{
+    const double share = (predictor->num_continued + 1) / (predictor->num_requests + 2);
+    const double gap = (predictor->sum_gaps + 60) / (predictor->num_continued + 1);
+    const double waits = share * exp(-(now - user->last) / gap);
+    return waits / (waits + 1 - share);
+}
+
 /* Returns how many requests the user is expected to make while a row lives. */
 static double requests_of(const struct ph__pair_predictor *predictor, const struct user *user, double now)
 {
     const double share = (predictor->num_continued + 1) / (predictor->num_requests + 2);
-    const double in_session = fmax(0, 1 - (now - user->last) / SESSION_SECONDS);
-    return rate_of(predictor, user, now) * predictor->options.seconds + in_session * share / (1 - share);
+    return rate_of(predictor, user, now) * predictor->options.seconds +
+           chance_of_session(predictor, user, now) / (1 - share);
 }
 
-static double asks_of(
-    const struct ph__pair_predictor *predictor, const struct user *user, double now, size_t place)
+/* Expectations that all items of a user share. */
+struct forecast {
+    double rate;     /* requests a second */
+    double requests; /* while a row lives */
+    double wait;     /* seconds until the next one */
+};
+
+static struct forecast forecast_of(
+    const struct ph__pair_predictor *predictor, const struct user *user, double now)
 {
-    const double count = requests_of(predictor, user, now);
-    const double waited = now - user->last;
-    const double wait = waited < SESSION_SECONDS ? 0 : fmax(waited, 1 / rate_of(predictor, user, now));
-    const double first = stay_of(predictor, user->scores[place], wait);
-    const double later = fmin(stay_of(predictor, user->scores[place], 0), .99);
-    return first * (1 - pow(later, count)) / (1 - later);
+    const double rate = rate_of(predictor, user, now), waited = now - user->last;
+    const bool is_in_session = chance_of_session(predictor, user, now) > .5;
+    return (struct forecast){
+        rate, requests_of(predictor, user, now), is_in_session ? 0 : fmax(waited, 1 / rate)};
 }
 
-static double worth(
-    const struct ph__pair_predictor *predictor, const struct user *user, double now, size_t place)
+static double asks_of(const struct ph__pair_predictor *predictor, const struct user *user, size_t place,
+    const struct forecast *forecast)
 {
+    const float score = user->scores[place];
+    const uint32_t streak = user->streaks[place];
+    const double first = stay_of(predictor, score, streak, forecast->wait);
+    const double later = fmin(stay_of(predictor, score, streak + 1, 0), .99);
+    return first * (1 - pow(later, forecast->requests)) / (1 - later);
+}
+
+static double worth(const struct ph__pair_predictor *predictor, const struct user *user, double now,
+    size_t place, const struct forecast *forecast)
+{
+    const struct ph__pair_options *options = &predictor->options;
     const struct ph__rng_key key = {
-        .seed = predictor->options.seed, .step = predictor->num_rounds, .stream = user->key};
-    switch (predictor->options.policy) {
+        .seed = options->seed, .step = predictor->num_rounds, .stream = user->key};
+    switch (options->policy) {
     case PH_PAIRS_RANDOM:
         return ph__rng_uniform(&key, user->items[place], 0);
     case PH_PAIRS_LATEST:
         return user->last;
     case PH_PAIRS_FREQUENT:
-        return rate_of(predictor, user, now);
+        return forecast->rate;
+    case PH_PAIRS_KNOWN:
+        return options->known_asks(options->known_context, now, user->key, user->items[place]);
     case PH_PAIRS_EXPECTED:
         break;
     }
-    return asks_of(predictor, user, now, place);
+    return asks_of(predictor, user, place, forecast);
 }
 
-static int best_first(const void *a, const void *b)
+/* Orders pairs: the better one first. */
+static bool is_better(const struct ph__pair *left, const struct ph__pair *right)
 {
-    const struct ph__pair *left = a, *right = b;
     if (left->asks != right->asks)
-        return left->asks > right->asks ? -1 : 1;
+        return left->asks > right->asks;
     if (left->user != right->user)
-        return left->user < right->user ? -1 : 1;
-    return left->place < right->place ? -1 : left->place > right->place;
+        return left->user < right->user;
+    return left->place < right->place;
+}
+
+/* Puts a pair at the top of a heap whose top is the worst, and lets it sink to its place. */
+static void sink(struct ph__pair *heap, size_t count, struct ph__pair pair)
+{
+    size_t place = 0;
+    for (size_t child = 1; child < count; child = 2 * place + 1) {
+        if (child + 1 < count && is_better(&heap[child], &heap[child + 1]))
+            child++;
+        if (!is_better(&pair, &heap[child]))
+            break;
+        heap[place] = heap[child];
+        place = child;
+    }
+    heap[place] = pair;
+}
+
+static void rise(struct ph__pair *heap, size_t place, struct ph__pair pair)
+{
+    while (place > 0 && is_better(&heap[(place - 1) / 2], &pair)) {
+        heap[place] = heap[(place - 1) / 2];
+        place = (place - 1) / 2;
+    }
+    heap[place] = pair;
 }
 
 static int users_together(const void *a, const void *b)
@@ -216,37 +329,66 @@ static int users_together(const void *a, const void *b)
     return left->place < right->place ? -1 : left->place > right->place;
 }
 
-size_t ph__pair_predictor_choose(struct ph__pair_predictor *predictor, double now, size_t most,
+size_t ph__pair_predictor_choose(struct ph__pair_predictor *predictor, double now, size_t most, double least,
     ph__pair_is_fresh *is_fresh, void *context, struct ph__pair *pairs_out)
 {
+    const enum ph__pair_policy policy = predictor->options.policy;
     size_t count = 0;
+    if (policy != PH_PAIRS_EXPECTED && policy != PH_PAIRS_KNOWN)
+        least = -INFINITY; /* their orders are not in asks */
     predictor->num_rounds++;
-    for (size_t u = 0; u < predictor->num_users; u++) {
+    for (size_t u = 0; u < predictor->num_users && most > 0; u++) {
         const struct user *user = &predictor->users[u];
-        if (ph__array_reserve((void **)&predictor->pairs, &predictor->pairs_capacity, count + user->count,
-                sizeof *predictor->pairs) != PH_OK)
-            break;
-        for (size_t place = 0; place < user->count; place++)
-            if (!is_fresh(context, user->key, user->items[place]))
-                predictor->pairs[count++] = (struct ph__pair){
-                    user->key, user->items[place], place, worth(predictor, user, now, place)};
+        const struct forecast forecast = forecast_of(predictor, user, now);
+        for (size_t place = 0; place < user->count && user->rows.num_rows > 0; place++) {
+            const struct ph__pair pair = {
+                user->key, user->items[place], place, worth(predictor, user, now, place, &forecast)};
+            if (pair.asks <= least || (count == most && !is_better(&pair, &pairs_out[0])) ||
+                is_fresh(context, pair.user, pair.item))
+                continue;
+            if (count < most)
+                rise(pairs_out, count++, pair);
+            else
+                sink(pairs_out, count, pair);
+        }
     }
     if (count > 0)
-        qsort(predictor->pairs, count, sizeof *predictor->pairs, best_first);
-    count = ph__min(count, most);
-    if (count > 0) {
-        memcpy(pairs_out, predictor->pairs, count * sizeof *pairs_out);
         qsort(pairs_out, count, sizeof *pairs_out, users_together);
-    }
     return count;
+}
+
+ph_status ph__pair_predictor_row(
+    const struct ph__pair_predictor *predictor, const struct ph__pair *pair, struct ph__rows *rows)
+{
+    const struct user *user = &predictor->users[ph__pair_predictor_find(predictor, pair->user)];
+    return ph__rows_append(rows, &user->rows, user->places[pair->place]);
+}
+
+/* ---- the users ---- */
+
+size_t ph__pair_predictor_num_users(const struct ph__pair_predictor *predictor)
+{
+    return predictor->num_users;
+}
+
+struct ph__pair_user ph__pair_predictor_user(const struct ph__pair_predictor *predictor, size_t index)
+{
+    const struct user *user = &predictor->users[index];
+    return (struct ph__pair_user){user->key, user->count, user->items, user->profile};
+}
+
+size_t ph__pair_predictor_find(const struct ph__pair_predictor *predictor, uint64_t user)
+{
+    const uint32_t slot = ph__key_map_find(&predictor->slots, user);
+    return slot != PH_NO_NUMBER ? slot : SIZE_MAX;
 }
 
 /* ---- the whole ---- */
 
 void ph__pair_predictor_forget_user(struct ph__pair_predictor *predictor, uint64_t user)
 {
-    const uint32_t slot = ph__key_map_find(&predictor->slots, user);
-    if (slot != PH_NO_NUMBER)
+    const size_t slot = ph__pair_predictor_find(predictor, user);
+    if (slot != SIZE_MAX)
         drop_user(predictor, slot);
 }
 
@@ -258,10 +400,18 @@ void ph__pair_predictor_forget_item(struct ph__pair_predictor *predictor, uint64
         for (size_t i = 0; i < user->count; i++)
             if (user->items[i] != item) {
                 user->items[count] = user->items[i];
+                user->places[count] = user->places[i];
+                user->streaks[count] = user->streaks[i];
                 user->scores[count++] = user->scores[i];
             }
         user->count = count;
     }
+}
+
+void ph__pair_predictor_forget_rows(struct ph__pair_predictor *predictor)
+{
+    for (size_t u = 0; u < predictor->num_users; u++)
+        predictor->users[u].rows.num_rows = 0;
 }
 
 ph_status ph__pair_predictor_create(
@@ -283,6 +433,5 @@ void ph__pair_predictor_destroy(struct ph__pair_predictor *predictor)
         drop_user(predictor, predictor->num_users - 1);
     ph__key_map_fini(&predictor->slots);
     free(predictor->users);
-    free(predictor->pairs);
     free(predictor);
 }

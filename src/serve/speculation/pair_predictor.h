@@ -16,22 +16,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/encode/rows.h"
 #include "phloem/status.h"
 
 /* Orders in which pairs are chosen. All but the first are there to be compared with it. */
 enum ph__pair_policy {
     PH_PAIRS_EXPECTED, /* by expected asks */
     PH_PAIRS_RANDOM,
-    PH_PAIRS_LATEST,  /* of the users who asked last */
-    PH_PAIRS_FREQUENT /* of the users who ask most */
+    PH_PAIRS_LATEST,   /* of the users who asked last */
+    PH_PAIRS_FREQUENT, /* of the users who ask most */
+    PH_PAIRS_KNOWN     /* by the asks that the options' function tells */
 };
 
 struct ph__pair_options {
     enum ph__pair_policy policy;
-    double seconds;      /* that a pair's row lives */
-    double half_seconds; /* in which a user's rate forgets half of what it has seen */
-    size_t most_users;   /* those whose last request is oldest are forgotten */
-    uint64_t seed;       /* of PH_PAIRS_RANDOM */
+    double seconds;       /* that a pair's row lives */
+    double half_seconds;  /* in which a user's rate forgets half of what it has seen */
+    size_t most_users;    /* those whose last request is oldest are forgotten */
+    size_t profile_bytes; /* that the caller keeps beside each user, zeros at first */
+    uint64_t seed;        /* of PH_PAIRS_RANDOM */
+    double (*known_asks)(void *context, double now, uint64_t user, uint64_t item); /* PH_PAIRS_KNOWN */
+    void *known_context;
 };
 
 struct ph__pair_predictor;
@@ -40,10 +45,18 @@ ph_status ph__pair_predictor_create(
     const struct ph__pair_options *options, struct ph__pair_predictor **predictor_out);
 void ph__pair_predictor_destroy(struct ph__pair_predictor *predictor);
 
-/* Takes a request: items (count) as 64-bit keys, with the scores that the served model gave. PH_ERROR_MEMORY.
- */
-ph_status ph__pair_predictor_asked(struct ph__pair_predictor *predictor, double now, uint64_t user,
-    size_t count, const uint64_t *items, const float *scores);
+/* Items that a request showed to a user. */
+struct ph__slate {
+    uint64_t user;
+    size_t count;
+    const uint64_t *items;       /* (count) 64-bit keys */
+    const float *scores;         /* (count) that the served model gave */
+    const struct ph__rows *rows; /* (count) encoded; NULL: none are kept */
+};
+
+/* Takes a request: copies the slate. PH_ERROR_MEMORY. */
+ph_status ph__pair_predictor_asked(
+    struct ph__pair_predictor *predictor, double now, const struct ph__slate *slate);
 
 struct ph__pair {
     uint64_t user, item;
@@ -54,13 +67,31 @@ struct ph__pair {
 /* Tells whether a pair's row is there and fresh. */
 typedef bool ph__pair_is_fresh(void *context, uint64_t user, uint64_t item);
 
-/* Chooses up to `most` pairs that are not fresh, the best first, a user's pairs together: pairs_out (most).
- * Returns how many. */
-size_t ph__pair_predictor_choose(struct ph__pair_predictor *predictor, double now, size_t most,
+/* Chooses up to `most` pairs that are not fresh, have rows and are worth more than `least` asks, as far as
+ * the policy counts asks, the best first, a user's pairs together: pairs_out (most). Returns how many. */
+size_t ph__pair_predictor_choose(struct ph__pair_predictor *predictor, double now, size_t most, double least,
     ph__pair_is_fresh *is_fresh, void *context, struct ph__pair *pairs_out);
+
+/* Appends the encoded row of a pair that was chosen last. */
+ph_status ph__pair_predictor_row(
+    const struct ph__pair_predictor *predictor, const struct ph__pair *pair, struct ph__rows *rows);
+
+/* A user that is known. */
+struct ph__pair_user {
+    uint64_t user;
+    size_t count; /* of the last slate */
+    const uint64_t *items;
+    void *profile; /* profile_bytes */
+};
+size_t ph__pair_predictor_num_users(const struct ph__pair_predictor *predictor);
+struct ph__pair_user ph__pair_predictor_user(const struct ph__pair_predictor *predictor, size_t index);
+/* Returns the index of a user, SIZE_MAX: unknown. Indices hold until a user is added or forgotten. */
+size_t ph__pair_predictor_find(const struct ph__pair_predictor *predictor, uint64_t user);
 
 /* Forgets a user, or an item of all users. */
 void ph__pair_predictor_forget_user(struct ph__pair_predictor *predictor, uint64_t user);
 void ph__pair_predictor_forget_item(struct ph__pair_predictor *predictor, uint64_t item);
+/* Forgets all encoded rows: the model that they were encoded for has gone. */
+void ph__pair_predictor_forget_rows(struct ph__pair_predictor *predictor);
 
 #endif

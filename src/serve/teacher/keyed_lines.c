@@ -86,6 +86,36 @@ ph_status ph__keyed_lines_next(struct ph__keyed_lines *lines, bool *has_line_out
     return PH_OK;
 }
 
+ph_status ph__keyed_lines_match(const struct ph__keyed_lines *lines, const struct ph_session *session,
+    const char *filled, size_t *places_out)
+{
+    for (size_t i = 0; i < ph_session_num_columns(session); i++) {
+        const char *name = ph_session_column_name(session, i);
+        const bool is_filled = filled != NULL && strncmp(name, filled, strlen(filled)) == 0;
+        places_out[i] = is_filled ? SIZE_MAX : ph__keyed_lines_find(lines, name);
+        if (places_out[i] == SIZE_MAX && !is_filled)
+            return ph_fail(PH_ERROR_DATA, "%s: no column is called '%s', which the model reads",
+                ph__reader_path(lines->reader), name);
+    }
+    return PH_OK;
+}
+
+ph_status ph__keyed_lines_copy(const struct ph__keyed_lines *lines, size_t num_columns, const size_t *places,
+    struct ph__arena *arena, struct ph_cell *cells_out)
+{
+    for (size_t i = 0; i < num_columns; i++) {
+        cells_out[i] = (struct ph_cell){.kind = PH_CELL_BLANK};
+        if (places[i] == SIZE_MAX)
+            continue;
+        const char *text = ph__arena_strdup(arena, lines->cells[places[i]]);
+        if (text == NULL)
+            return PH_ERROR_MEMORY;
+        cells_out[i] =
+            (struct ph_cell){.kind = PH_CELL_TEXT, .text = text, .length = lines->lengths[places[i]]};
+    }
+    return PH_OK;
+}
+
 void ph__keyed_lines_close(struct ph__keyed_lines *lines)
 {
     if (lines->reader != NULL)

@@ -6,6 +6,7 @@
 
 #include "base/memory/buffer.h"
 #include "data/source/source_delimited.h"
+#include "phloem/serve.h"
 
 struct ph__keyed_lines { /* zero-initialised is closed */
     struct ph__reader *reader;
@@ -31,5 +32,17 @@ void ph__keyed_lines_close(struct ph__keyed_lines *lines);
 
 /* Returns the place of a column in the header, SIZE_MAX: it has none of this name. */
 size_t ph__keyed_lines_find(const struct ph__keyed_lines *lines, const char *name);
+
+/* ---- rows for a session ---- */
+
+/* Finds the session's columns in the header: places_out (its columns). PH_ERROR_DATA naming file and column
+ * where one is missing, unless others fill the columns of this beginning (NULL: they do not): then its place
+ * is SIZE_MAX. */
+ph_status ph__keyed_lines_match(const struct ph__keyed_lines *lines, const struct ph_session *session,
+    const char *filled, size_t *places_out);
+/* Copies the latest line as cells of text in the arena: cells_out (num_columns); a blank where a place is
+ * SIZE_MAX. */
+ph_status ph__keyed_lines_copy(const struct ph__keyed_lines *lines, size_t num_columns, const size_t *places,
+    struct ph__arena *arena, struct ph_cell *cells_out);
 
 #endif

@@ -39,20 +39,21 @@ unsigned ph__oip_grpc_code(enum ph__oip_code code);
 /* ---- calls ---- */
 
 /* X(NAME, rpc of inference.GRPCInferenceService, request, response); the structs are those of the tables. */
-#define PH_OIP_CALLS(X)                                                \
-    X(LIVE, "ServerLive", empty, is_true)                              \
-    X(READY, "ServerReady", empty, is_true)                            \
-    X(MODEL_READY, "ModelReady", model, is_true)                       \
-    X(SERVER_METADATA, "ServerMetadata", empty, server)                \
-    X(MODEL_METADATA, "ModelMetadata", model, model_response)          \
-    X(CONFIG, "ModelConfig", model, config_response)                   \
-    X(STATISTICS, "ModelStatistics", model, statistics)                \
-    X(INDEX, "RepositoryIndex", index_request, index)                  \
-    X(LOAD, "RepositoryModelLoad", load, empty)                        \
-    X(UNLOAD, "RepositoryModelUnload", load, empty)                    \
-    X(TRACE, "TraceSetting", trace_request, trace)                     \
-    X(HEALTH, NULL, service, health) /* grpc.health.v1.Health/Check */ \
-    X(INFER, "ModelInfer", infer_request, infer_response)              \
+#define PH_OIP_CALLS(X)                                                       \
+    X(LIVE, "ServerLive", empty, is_true)                                     \
+    X(READY, "ServerReady", empty, is_true)                                   \
+    X(MODEL_READY, "ModelReady", model, is_true)                              \
+    X(SERVER_METADATA, "ServerMetadata", empty, server)                       \
+    X(MODEL_METADATA, "ModelMetadata", model, model_response)                 \
+    X(CONFIG, "ModelConfig", model, config_response)                          \
+    X(STATISTICS, "ModelStatistics", model, statistics)                       \
+    X(INDEX, "RepositoryIndex", index_request, index)                         \
+    X(LOAD, "RepositoryModelLoad", load, empty)                               \
+    X(UNLOAD, "RepositoryModelUnload", load, empty)                           \
+    X(TRACE, "TraceSetting", trace_request, trace)                            \
+    X(SPECULATION, NULL, load, speculation) /* our own, REST alone */         \
+    X(HEALTH, NULL, service, health)        /* grpc.health.v1.Health/Check */ \
+    X(INFER, "ModelInfer", infer_request, infer_response)                     \
     X(STREAM, "ModelStreamInfer", infer_request, stream_response)
 
 enum ph__oip_call {

@@ -194,6 +194,18 @@ const struct ph__message ph__oip_trace_settings_message =
 
 /* ---- all other responses ---- */
 
+static const struct ph__field speculation_fields[] = {
+    {"none", 0, UINT64, AT(ph__oip_speculation, none), ALWAYS},
+    {"pair", 0, UINT64, AT(ph__oip_speculation, pair), ALWAYS},
+    {"user", 0, UINT64, AT(ph__oip_speculation, user), ALWAYS},
+    {"near", 0, UINT64, AT(ph__oip_speculation, near), ALWAYS},
+    {"orders", 0, UINT64, AT(ph__oip_speculation, orders), ALWAYS},
+    {"waiting", 0, UINT64, AT(ph__oip_speculation, waiting), ALWAYS},
+    {"worker", 0, BOOL, AT(ph__oip_speculation, worker), ALWAYS},
+};
+const struct ph__message ph__oip_speculation_message =
+    MESSAGE("speculation", ph__oip_speculation, speculation_fields);
+
 static const struct ph__field is_true_fields[] = {
     {NULL, 1, BOOL, AT(ph__oip_is_true, is_true)},
 };

@@ -100,6 +100,13 @@ struct ph__oip_trace_settings {
 
 /* ---- all other responses ---- */
 
+/* Rows that a model's speculation has looked up, by where they were found. */
+struct ph__oip_speculation {
+    uint64_t none, pair, user, near;
+    uint64_t orders, waiting; /* removals, and requests, that the worker has not taken yet */
+    bool worker;              /* it computes */
+};
+
 struct ph__oip_is_true { /* live, ready */
     bool is_true;
 };
@@ -201,6 +208,6 @@ extern const struct ph__message ph__oip_empty_message, ph__oip_model_message, ph
 extern const struct ph__message ph__oip_is_true_message, ph__oip_health_message, ph__oip_server_message,
     ph__oip_model_response_message, ph__oip_config_message, ph__oip_config_response_message,
     ph__oip_statistics_message, ph__oip_index_message, ph__oip_index_entry_message, ph__oip_trace_message,
-    ph__oip_trace_settings_message;
+    ph__oip_trace_settings_message, ph__oip_speculation_message;
 
 #endif

@@ -26,6 +26,7 @@ static const struct route {
     {"/v2/models/*/#/config", PH_OIP_CALL_CONFIG, PH_REST_GET},
     {"/v2/models/*/#/stats", PH_OIP_CALL_STATISTICS, PH_REST_GET},
     {"/v2/models/*/#/trace/setting", PH_OIP_CALL_TRACE, PH_REST_GET | PH_REST_POST},
+    {"/v2/models/*/#/speculation", PH_OIP_CALL_SPECULATION, PH_REST_GET | PH_REST_POST},
     {"/v2/repository/models/*/load", PH_OIP_CALL_LOAD, PH_REST_POST},
     {"/v2/repository/models/*/unload", PH_OIP_CALL_UNLOAD, PH_REST_POST},
 };
@@ -307,6 +308,7 @@ void ph__rest_write(enum ph__oip_call call, const void *response, struct ph__buf
     case PH_OIP_CALL_SERVER_METADATA:
     case PH_OIP_CALL_MODEL_METADATA:
     case PH_OIP_CALL_STATISTICS:
+    case PH_OIP_CALL_SPECULATION:
     case PH_OIP_CALL_INFER:
         ph__message_to_json(ph__oip_response_of(call), response, body);
         break;

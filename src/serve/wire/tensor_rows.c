@@ -20,10 +20,9 @@ enum role { ROLE_VALUE, ROLE_LIST_VALUES, ROLE_LIST_OFFSETS, ROLE_LIST_WEIGHTS, 
 
 /* Finds the column that a tensor belongs to by its name, and the tensor's role in it. Returns SIZE_MAX
  * without one. A column of the very name comes first. */
-static size_t find_column(const struct ph_session *session, struct ph__bytes name, enum role *role_out)
+static size_t find_column(const struct ph__name_index *index, struct ph__bytes name, enum role *role_out)
 {
     static const char *const endings[NUM_ROLES] = {"", "__values", "__offsets", "__weights"};
-    const struct ph__name_index *index = &session->inputs.index;
     for (size_t role = 0; role < NUM_ROLES; role++) {
         const size_t ending = strlen(endings[role]);
         if (name.size <= ending || memcmp(name.bytes + name.size - ending, endings[role], ending) != 0)
@@ -35,6 +34,12 @@ static size_t find_column(const struct ph_session *session, struct ph__bytes nam
         }
     }
     return SIZE_MAX;
+}
+
+bool ph__tensor_rows_has(const struct ph__name_index *columns, struct ph__bytes name)
+{
+    enum role role;
+    return find_column(columns, name, &role) != SIZE_MAX;
 }
 
 /* Notes the number of rows that a tensor speaks for. */
@@ -92,7 +97,7 @@ static ph_status add_lines(struct match *match, const struct ph__tensor *tensor)
 static ph_status add_tensor(struct match *match, const struct ph__tensor *tensor)
 {
     enum role role = ROLE_VALUE;
-    const size_t column = find_column(match->session, tensor->name, &role);
+    const size_t column = find_column(&match->session->inputs.index, tensor->name, &role);
     if (column != SIZE_MAX)
         return add_role(match, tensor, column, role);
     if (ph__bytes_are(tensor->name, LINES))

@@ -20,6 +20,9 @@ struct ph__tensor_rows {
     struct ph__tensor_column *columns; /* those of the session; in the arena */
 };
 
+/* Tells whether a tensor of this name belongs to one of these columns. */
+bool ph__tensor_rows_has(const struct ph__name_index *columns, struct ph__bytes name);
+
 /* Matches tensors with a session's columns; both are borrowed while rows are encoded. PH_ERROR_DATA names the
  * tensor and says what does not fit. */
 ph_status ph__tensor_rows_match(const struct ph_session *session, const struct ph__tensor *tensors,

@@ -55,6 +55,18 @@ static size_t request(struct stream *stream)
     return user;
 }
 
+/* Returns rows of one word each, the row's number. */
+static const struct ph__rows *numbered_rows(size_t count)
+{
+    static uint32_t words[SLATE];
+    static size_t starts[SLATE + 1];
+    static struct ph__rows rows = {.words = words, .starts = starts};
+    for (size_t i = 0; i < count; i++)
+        words[i] = (uint32_t)i, starts[i + 1] = i + 1;
+    rows.num_rows = count;
+    return &rows;
+}
+
 struct cache {
     struct ph__key_map births; /* of pairs: the second of their birth */
     double now;
@@ -93,9 +105,10 @@ static double coverage(enum ph__pair_policy policy)
         cache.now = stream->now;
         for (size_t i = 0; i < SLATE && number > REQUESTS / 4; i++, asked++)
             found += is_fresh(&cache, user, stream->slates[user][i]);
-        assert_ok(ph__pair_predictor_asked(
-            predictor, stream->now, user, SLATE, stream->slates[user], stream->scores[user]));
-        const size_t count = ph__pair_predictor_choose(predictor, stream->now, 2, is_fresh, &cache, pairs);
+        const struct ph__slate slate = {
+            user, SLATE, stream->slates[user], stream->scores[user], numbered_rows(SLATE)};
+        assert_ok(ph__pair_predictor_asked(predictor, stream->now, &slate));
+        const size_t count = ph__pair_predictor_choose(predictor, stream->now, 2, 0, is_fresh, &cache, pairs);
         for (size_t i = 0; i < count; i++) {
             const uint64_t key = pair_key(pairs[i].user, pairs[i].item);
             ph__key_map_remove(&cache.births, key);
@@ -138,15 +151,23 @@ static void pairs_that_are_forgotten_are_not_chosen(void **state)
     struct ph__pair pairs[PAIRS];
     assert_ok(ph__pair_predictor_create(&options, &predictor));
     for (uint64_t user = 0; user < 5; user++)
-        assert_ok(ph__pair_predictor_asked(predictor, 10 * (double)user, user, 3, items, scores));
-    assert_int_equal(ph__pair_predictor_choose(predictor, 60, PAIRS, is_never_fresh, NULL, pairs), 9);
+        assert_ok(ph__pair_predictor_asked(
+            predictor, 10 * (double)user, &(struct ph__slate){user, 3, items, scores, numbered_rows(3)}));
+    assert_int_equal(ph__pair_predictor_choose(predictor, 60, PAIRS, 0, is_never_fresh, NULL, pairs), 9);
     assert_int_equal(pairs[0].user, 2); /* the first two were the oldest */
     ph__pair_predictor_forget_user(predictor, 3);
     ph__pair_predictor_forget_item(predictor, 2);
-    const size_t count = ph__pair_predictor_choose(predictor, 60, PAIRS, is_never_fresh, NULL, pairs);
+    const size_t count = ph__pair_predictor_choose(predictor, 60, PAIRS, 0, is_never_fresh, NULL, pairs);
     assert_int_equal(count, 4);
-    for (size_t i = 0; i < count; i++)
+    struct ph__rows rows = {.num_rows = 0};
+    for (size_t i = 0; i < count; i++) {
         assert_true(pairs[i].user != 3 && pairs[i].item != 2);
+        assert_ok(ph__pair_predictor_row(predictor, &pairs[i], &rows));
+        assert_int_equal(rows.words[i], pairs[i].item - 1);
+    }
+    ph__rows_fini(&rows);
+    ph__pair_predictor_forget_rows(predictor);
+    assert_int_equal(ph__pair_predictor_choose(predictor, 60, PAIRS, 0, is_never_fresh, NULL, pairs), 0);
     ph__pair_predictor_destroy(predictor);
 }
 

@@ -6,9 +6,9 @@
 #include "base/file/file.h"
 #include "base/file/stream.h"
 #include "base/memory/memory.h"
+#include "cli/foundation/teach.h"
 #include "cli/output.h"
 #include "cli/verb.h"
-#include "cli/verb/teach.h"
 #include "serve/teacher/teacher_log.h"
 
 bool cli_teach_is_csv(const char *path)

@@ -6,9 +6,9 @@
 #include "base/file/file.h"
 #include "base/memory/memory.h"
 #include "base/thread/stop.h"
+#include "cli/foundation/teach.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
-#include "cli/verb/teach.h"
 #include "data/source/input_file.h"
 #include "phloem/serve.h"
 #include "serve/model_folder.h"
@@ -114,14 +114,8 @@ static ph_status score_waiting(struct scoring *scoring)
 
 static ph_status add_waiting(struct scoring *scoring, const struct ph__keyed_lines *lines)
 {
-    struct ph_cell *cells = scoring->cells + scoring->count * scoring->num_columns;
-    for (size_t i = 0; i < scoring->num_columns; i++) {
-        const char *text = ph__arena_strdup(&scoring->texts, lines->cells[scoring->places[i]]);
-        if (text == NULL)
-            return PH_ERROR_MEMORY;
-        cells[i] = (struct ph_cell){
-            .kind = PH_CELL_TEXT, .text = text, .length = lines->lengths[scoring->places[i]]};
-    }
+    PH_TRY(ph__keyed_lines_copy(lines, scoring->num_columns, scoring->places, &scoring->texts,
+        scoring->cells + scoring->count * scoring->num_columns));
     scoring->keys[scoring->count++] = lines->key;
     PH_TRY(ph__key_map_add(&scoring->waiting, lines->key, 0));
     return scoring->count == BATCH_ROWS ? score_waiting(scoring) : PH_OK;
@@ -142,18 +136,6 @@ static ph_status take_line(struct scoring *scoring, const struct ph__keyed_lines
     return add_waiting(scoring, lines);
 }
 
-static ph_status match_columns(struct scoring *scoring, const struct ph__keyed_lines *lines)
-{
-    for (size_t i = 0; i < scoring->num_columns; i++) {
-        const char *name = ph_session_column_name(scoring->session, i);
-        scoring->places[i] = ph__keyed_lines_find(lines, name);
-        if (scoring->places[i] == SIZE_MAX)
-            return ph_fail(PH_ERROR_DATA, "%s: no column is called '%s', which the model in %s reads",
-                ph__reader_path(lines->reader), name, scoring->request->folder);
-    }
-    return PH_OK;
-}
-
 static void show(struct scoring *scoring, const char *path)
 {
     char line[256];
@@ -170,7 +152,7 @@ static ph_status score_file(struct scoring *scoring, const char *path)
     bool has_line = true;
     ph_status status = ph__keyed_lines_open(&lines, path, cli_teach_is_csv(path), keys->items, keys->count);
     if (status == PH_OK)
-        status = match_columns(scoring, &lines);
+        status = ph__keyed_lines_match(&lines, scoring->session, NULL, scoring->places);
     while (status == PH_OK && has_line) {
         status =
             ph__is_stopped(scoring->signal) ? PH_ERROR_INTERRUPTED : ph__keyed_lines_next(&lines, &has_line);
