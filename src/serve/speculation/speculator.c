@@ -393,17 +393,22 @@ ph_status ph__speculator_check(
         model);
 }
 
-/* Lists the columns of the teacher, and those of user and item. */
+static ph_status add_column(struct ph__speculator *speculator, const char *name)
+{
+    if (ph__name_index_find(&speculator->columns, name) != PH_NO_NAME)
+        return PH_OK;
+    const char *own = ph__arena_strdup(&speculator->arena, name);
+    return own != NULL ? ph__name_index_add(&speculator->columns, own) : PH_ERROR_MEMORY;
+}
+
+/* Lists the columns of the teacher, and those of user and item; the teacher may be closed before us. */
 static ph_status list_columns(struct ph__speculator *speculator)
 {
     const struct ph_session *session = ph__speculation_teacher(speculator->core)->session;
-    const char *const more[] = {speculator->settings.user, speculator->settings.item};
     for (size_t i = 0; i < ph_session_num_columns(session); i++)
-        PH_TRY(ph__name_index_add(&speculator->columns, ph_session_column_name(session, i)));
-    for (size_t i = 0; i < 2; i++)
-        if (ph__name_index_find(&speculator->columns, more[i]) == PH_NO_NAME)
-            PH_TRY(ph__name_index_add(&speculator->columns, more[i]));
-    return PH_OK;
+        PH_TRY(add_column(speculator, ph_session_column_name(session, i)));
+    PH_TRY(add_column(speculator, speculator->settings.user));
+    return add_column(speculator, speculator->settings.item);
 }
 
 static ph_status open_all(
