@@ -50,6 +50,14 @@ const char *serve_path(struct ph__arena *arena, const char *folder, const char *
 
 void serve_folder_make(struct ph__arena *arena, const char *folder, const struct serve_model *model)
 {
+    const char *config = ph__arena_printf(arena, CONFIG, model->table_rows, model->dim);
+    if (config == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: a config"));
+    serve_folder_make_of(arena, folder, config, model->seed);
+}
+
+void serve_folder_make_of(struct ph__arena *arena, const char *folder, const char *text, uint64_t seed)
+{
     struct ph__writer *writer = NULL;
     struct ph__model_config config;
     struct ph_encoder *encoder = NULL;
@@ -59,13 +67,13 @@ void serve_folder_make(struct ph__arena *arena, const char *folder, const struct
     struct ph_scorer *scorer = NULL;
     bench_check(ph__directory_create(folder));
     bench_check(ph__writer_open(serve_path(arena, folder, "config.yaml"), &writer));
-    bench_check(ph__writer_printf(writer, CONFIG, model->table_rows, model->dim));
+    bench_check(ph__writer_printf(writer, "%s", text));
     bench_check(ph__writer_finish(writer));
     ph__writer_close(writer);
     bench_check(ph__model_config_read(&config, folder));
     bench_check(ph_encoder_create(&config.data, &encoder));
     bench_check(ph_encoder_save(encoder, serve_path(arena, folder, "encoder.json")));
-    bench_check(ph_store_create(model->seed, &store));
+    bench_check(ph_store_create(seed, &store));
     bench_check(ph_state_create(&state));
     bench_check(ph_backend_create(
         &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));

@@ -30,6 +30,9 @@ struct serve_model {
 /* Makes a folder with the files that phloem train makes, with initial weights. */
 void serve_folder_make(struct ph__arena *arena, const char *folder, const struct serve_model *model);
 
+/* Makes such a folder of any config. */
+void serve_folder_make_of(struct ph__arena *arena, const char *folder, const char *config, uint64_t seed);
+
 /* The rows as the model reads them. */
 struct serve_encoded {
     float dense[SERVE_NUM_ROWS][SERVE_NUM_DENSE];

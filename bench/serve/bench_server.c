@@ -4,8 +4,11 @@
  *   rates: requests/s of 1 and 64 rows, REST and gRPC, batching on and off; times of requests; overload
  *   python: a server in Python beside ours
  *   reloads: a model of 1 GB loaded anew under half load, beside quiet times, and a control
+ *   pairs: slates of 64 with what a foundation model said of pairs, its worker busy on the server's
+ * processor, beside the same model without; then the worker is ended and the foundation model removed under
+ * load
  *
- * bench_server [--only rates|python|reloads] [--reloads N] [--seconds N] [--rounds N] [--quick]
+ * bench_server [--only rates|python|reloads|pairs] [--reloads N] [--seconds N] [--rounds N] [--quick]
  *              [--peers FOLDER] [--json FILE]
  * bench_server --kills N | --soak SECONDS     kill -9 under load; a long load, with the server's memory
  *
@@ -46,13 +49,15 @@ static void measure(struct setting *setting, const struct wanted *wanted)
         measure_beside_python(setting);
     if (is_wanted(wanted, "reloads"))
         measure_reloads(setting, wanted->reloads);
+    if (is_wanted(wanted, "pairs"))
+        measure_pairs(setting);
 }
 
 static struct wanted read_flags(int argc, char **argv, struct setting *setting)
 {
     struct wanted wanted = {.seconds = 2};
     const struct bench_flag flags[] = {{.name = "--seconds", .number = &wanted.seconds},
-        {.name = "--only", .word = &wanted.only, .words = "rates|python|reloads"},
+        {.name = "--only", .word = &wanted.only, .words = "rates|python|reloads|pairs"},
         {.name = "--reloads", .number = &wanted.reloads}, {.name = "--kills", .number = &wanted.kills},
         {.name = "--soak", .number = &wanted.soak_seconds}};
     bench_read_flags(argc, argv, &setting->run, flags, sizeof flags / sizeof *flags);

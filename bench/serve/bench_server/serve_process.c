@@ -96,21 +96,37 @@ void server_restart(struct server *server)
     start(server);
 }
 
-int server_ask(const struct server *server, const char *method_and_path)
+int server_tell(
+    const struct server *server, const char *method_and_path, const char *body, char *answer, size_t size)
 {
-    char text[400];
+    char text[2000];
     int asking;
+    size_t received = 0;
+    answer[0] = '\0';
     if (ph__socket_connect(server->http, CONNECT_MS, &asking) != PH_OK)
         return 0;
     const int length = snprintf(text, sizeof text,
-        "%s HTTP/1.1\r\nHost: bench\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", method_and_path);
+        "%s HTTP/1.1\r\nHost: bench\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s", method_and_path,
+        strlen(body), body);
     struct pollfd descriptor = {.fd = asking, .events = POLLIN};
-    ssize_t count = 0;
-    if (send(asking, text, (size_t)length, MSG_NOSIGNAL) == length && poll(&descriptor, 1, ANSWER_MS) > 0)
-        count = recv(asking, text, sizeof text - 1, MSG_DONTWAIT);
+    if (send(asking, text, (size_t)length, MSG_NOSIGNAL) == length)
+        while (received < sizeof text - 1 && poll(&descriptor, 1, ANSWER_MS) > 0) {
+            const ssize_t count = recv(asking, text + received, sizeof text - 1 - received, 0);
+            if (count <= 0)
+                break;
+            received += (size_t)count;
+        }
     close(asking);
-    text[count > 0 ? count : 0] = '\0';
-    return count > 9 ? atoi(text + 9) : 0;
+    text[received] = '\0';
+    const char *end = strstr(text, "\r\n\r\n");
+    snprintf(answer, size, "%s", end != NULL ? end + 4 : "");
+    return received > 9 ? atoi(text + 9) : 0;
+}
+
+int server_ask(const struct server *server, const char *method_and_path)
+{
+    char answer[1];
+    return server_tell(server, method_and_path, "", answer, sizeof answer);
 }
 
 double server_memory(const struct server *server)

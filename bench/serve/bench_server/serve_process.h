@@ -28,6 +28,10 @@ void server_kill(struct server *server);    /* by SIGKILL */
  * answer; 0: there is none within a minute. */
 int server_ask(const struct server *server, const char *method_and_path);
 
+/* Makes a request with a body, and copies the answer's body, cut to size; returns the status as above. */
+int server_tell(
+    const struct server *server, const char *method_and_path, const char *body, char *answer, size_t size);
+
 double server_memory(const struct server *server); /* resident bytes */
 
 #endif

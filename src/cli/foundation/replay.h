@@ -3,8 +3,7 @@
 #ifndef PH_CLI_REPLAY_H
 #define PH_CLI_REPLAY_H
 
-#include "base/memory/key_map.h"
-#include "serve/teacher/keyed_lines.h"
+#include "cli/foundation/learnt_rows.h"
 
 /* Columns that say what a row is. */
 struct cli_replay_columns {
@@ -34,9 +33,12 @@ struct cli_replay_stream { /* zero-initialised is closed */
     struct ph__bytes *texts; /* (count) rows as they stand in the file */
     struct ph_cell user;     /* of the first row */
     struct cli_replay_reader student, teacher;
+    const struct ph__key_map *learnt; /* rows that the teacher has learnt from are refused; NULL: none are */
+    const char *folder;               /* the teacher's */
 };
 
-/* Opens a stream; student and teacher have their sessions. PH_ERROR_DATA. Close it also after a failure. */
+/* Opens a stream; student and teacher have their sessions, NULL: none. PH_ERROR_DATA. Close it also after a
+ * failure. */
 ph_status cli_replay_open(struct cli_replay_stream *stream, const char *path,
     const struct cli_replay_columns *columns, struct ph_session *student, struct ph_session *teacher);
 /* Reads the next request. PH_ERROR_DATA naming file and line. */
@@ -62,5 +64,9 @@ void cli_replay_survey_fini(struct cli_replay_survey *survey);
 /* Returns how often a pair is asked for after `from`, up to `to`. */
 size_t cli_replay_asks(
     const struct cli_replay_survey *survey, uint64_t user, uint64_t item, double from, double to);
+
+/* Copies the rows of a stream for which a server's feature log has features, with these, and prints how many
+ * there were. PH_ERROR_DATA. */
+ph_status cli_replay_join(const char *path, const char *log, const char *request_column, const char *out);
 
 #endif

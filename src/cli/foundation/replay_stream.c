@@ -5,8 +5,8 @@
 #include "base/memory/memory.h"
 #include "base/rng.h"
 #include "base/text/number.h"
+#include "cli/foundation/learnt_rows.h"
 #include "cli/foundation/replay.h"
-#include "cli/foundation/teach.h"
 
 /* ---- reading ---- */
 
@@ -34,7 +34,7 @@ ph_status cli_replay_open(struct cli_replay_stream *stream, const char *path,
     *stream = (struct cli_replay_stream){
         .student = {.session = student, .filled = "fm_"}, .teacher = {.session = teacher}};
     size_t *const places[] = {&stream->time, &stream->request, &stream->user_place, &stream->item};
-    PH_TRY(ph__keyed_lines_open(&stream->lines, path, cli_teach_is_csv(path), names, 4));
+    PH_TRY(ph__keyed_lines_open(&stream->lines, path, cli_is_csv(path), names, 4));
     for (size_t i = 0; i < 4; i++)
         *places[i] = stream->lines.key_cells[i];
     PH_TRY(match(stream, &stream->student));
@@ -69,6 +69,8 @@ static ph_status reserve_row(struct cli_replay_stream *stream)
 static ph_status add_row(struct cli_replay_stream *stream)
 {
     const struct ph__keyed_lines *lines = &stream->lines;
+    if (stream->learnt != NULL)
+        PH_TRY(cli_learnt_check(stream->learnt, lines, stream->folder));
     PH_TRY(reserve_row(stream));
     PH_TRY(read_cells(stream, &stream->student));
     PH_TRY(read_cells(stream, &stream->teacher));

@@ -3,24 +3,20 @@
 #ifndef PH_CLI_TEACH_H
 #define PH_CLI_TEACH_H
 
-#include "cli/arguments.h"
-#include "serve/teacher/keyed_lines.h"
+#include "cli/foundation/learnt_rows.h"
 
 struct cli_teach_request {
     const char *folder; /* of the teacher; NULL: join */
     const char *join;   /* a log to join; NULL: score */
     const char *out;
-    struct cli_texts data;       /* files of the streams */
-    struct cli_texts keys;       /* columns of the key; none: the whole line */
-    struct cli_texts learnt;     /* files that the teacher has learnt from; none: those of its config */
-    bool is_unchecked, is_quiet; /* unchecked: rows that the teacher has learnt from are scored as well */
+    struct cli_texts data; /* files of the streams */
+    struct cli_texts keys; /* columns of the key; none: the whole line */
+    struct cli_learnt_rows learnt;
+    bool is_quiet;
 };
 
 /* Scores the examples that the log does not have yet, and prints how many there were. PH_ERROR_DATA naming
  * file and line where the teacher has learnt from one. */
 ph_status cli_teach_score(const struct cli_teach_request *request);
-
-/* Tells whether a file is csv, by its name; else it is tsv. */
-bool cli_teach_is_csv(const char *path);
 
 #endif

@@ -36,65 +36,6 @@ struct scoring {
     const volatile int *signal;
 };
 
-/* ---- rows that the teacher has learnt from ---- */
-
-static ph_status add_learnt(struct scoring *scoring, const char *path)
-{
-    const struct cli_texts *keys = &scoring->request->keys;
-    struct ph__keyed_lines lines;
-    bool has_line = true;
-    ph_status status = ph__keyed_lines_open(&lines, path, cli_teach_is_csv(path), keys->items, keys->count);
-    while (status == PH_OK && has_line) {
-        status =
-            ph__is_stopped(scoring->signal) ? PH_ERROR_INTERRUPTED : ph__keyed_lines_next(&lines, &has_line);
-        if (status == PH_OK && has_line)
-            status = ph__key_map_add(&scoring->learnt, lines.key, 0);
-    }
-    ph__keyed_lines_close(&lines);
-    return status;
-}
-
-static ph_status add_all_learnt(struct scoring *scoring, const char *path)
-{
-    const char **paths;
-    size_t num_paths;
-    PH_TRY(ph__input_list(&scoring->arena, path, &paths, &num_paths));
-    for (size_t i = 0; i < num_paths; i++)
-        PH_TRY(add_learnt(scoring, paths[i]));
-    return PH_OK;
-}
-
-/* Reads the rows that the folder's config names as training data. */
-static ph_status add_config_learnt(struct scoring *scoring)
-{
-    const char *folder = scoring->request->folder;
-    struct ph__model_config config;
-    ph_status status = ph__model_config_read(&config, folder);
-    const struct ph_data_settings *data = &config.data;
-    const bool is_text = data->prepared == NULL && data->paths.train != NULL && data->has_header &&
-                         (data->format == PH_DATA_CSV || data->format == PH_DATA_TSV) &&
-                         !ph__file_is_pipe(data->paths.train);
-    if (status == PH_OK && !is_text)
-        status = ph_fail(PH_ERROR_USAGE,
-            "%s: its training data are not a csv or tsv file with a header, so which rows it has learnt from "
-            "is unknown: name them by --learnt FILE, or give --unchecked",
-            folder);
-    if (status == PH_OK)
-        status = add_all_learnt(scoring, data->paths.train);
-    ph__model_config_fini(&config);
-    return status;
-}
-
-static ph_status find_learnt(struct scoring *scoring)
-{
-    const struct cli_texts *learnt = &scoring->request->learnt;
-    if (scoring->request->is_unchecked)
-        return PH_OK;
-    for (size_t i = 0; i < learnt->count; i++)
-        PH_TRY(add_all_learnt(scoring, learnt->items[i]));
-    return learnt->count > 0 ? PH_OK : add_config_learnt(scoring);
-}
-
 /* ---- examples ---- */
 
 static ph_status score_waiting(struct scoring *scoring)
@@ -127,12 +68,7 @@ static ph_status take_line(struct scoring *scoring, const struct ph__keyed_lines
     if (ph__teacher_log_find(&scoring->log, lines->key) != NULL ||
         ph__key_map_find(&scoring->waiting, lines->key) != PH_NO_NUMBER)
         return PH_OK;
-    if (ph__key_map_find(&scoring->learnt, lines->key) != PH_NO_NUMBER)
-        return ph_fail(PH_ERROR_DATA,
-            "%s:%" PRIu64
-            ": %s has learnt from this row, so that its score is not a prediction: let an older "
-            "snapshot score the row, or give --unchecked",
-            ph__reader_path(lines->reader), ph__reader_line_number(lines->reader), scoring->request->folder);
+    PH_TRY(cli_learnt_check(&scoring->learnt, lines, scoring->request->folder));
     return add_waiting(scoring, lines);
 }
 
@@ -150,7 +86,7 @@ static ph_status score_file(struct scoring *scoring, const char *path)
     const struct cli_texts *keys = &scoring->request->keys;
     struct ph__keyed_lines lines;
     bool has_line = true;
-    ph_status status = ph__keyed_lines_open(&lines, path, cli_teach_is_csv(path), keys->items, keys->count);
+    ph_status status = ph__keyed_lines_open(&lines, path, cli_is_csv(path), keys->items, keys->count);
     if (status == PH_OK)
         status = ph__keyed_lines_match(&lines, scoring->session, NULL, scoring->places);
     while (status == PH_OK && has_line) {
@@ -228,7 +164,8 @@ static ph_status score_all(struct scoring *scoring)
 {
     const struct cli_texts *data = &scoring->request->data;
     PH_TRY(open_all(scoring));
-    PH_TRY(find_learnt(scoring));
+    PH_TRY(cli_learnt_find(&scoring->request->learnt, scoring->request->folder, scoring->request->keys.items,
+        scoring->request->keys.count, &scoring->learnt));
     for (size_t i = 0; i < data->count; i++)
         PH_TRY(score_file(scoring, data->items[i]));
     return score_waiting(scoring);

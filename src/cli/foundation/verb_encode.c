@@ -9,7 +9,7 @@
 #include "base/text/number.h"
 #include "base/thread/stop.h"
 #include "cli/arguments.h"
-#include "cli/foundation/teach.h"
+#include "cli/foundation/learnt_rows.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
 #include "serve/speculation/pair_teacher.h"
@@ -118,6 +118,8 @@ static ph_status open_all(struct encoding *encoding)
             encoding->folder);
     encoding->width = ph_session_output_width(session, encoding->output);
     encoding->num_tasks = ph_session_num_tasks(session);
+    if (encoding->numbers_text == NULL && (size_t)encoding->dim > encoding->width)
+        encoding->dim = (int64_t)encoding->width;
     if ((size_t)encoding->dim < encoding->num_tasks || (size_t)encoding->dim > encoding->width)
         return ph_fail(PH_ERROR_USAGE,
             "--numbers %" PRId64 ": must be from %zu, the tasks, to %zu, the width of '" PH_PAIR_OUTPUT "'",
@@ -133,7 +135,7 @@ static ph_status open_all(struct encoding *encoding)
     if (encoding->places == NULL || encoding->targets == NULL || encoding->cells == NULL ||
         encoding->z == NULL || encoding->logits == NULL)
         return PH_ERROR_MEMORY;
-    return ph__keyed_lines_open(&encoding->lines, encoding->data, cli_teach_is_csv(encoding->data), NULL, 0);
+    return ph__keyed_lines_open(&encoding->lines, encoding->data, cli_is_csv(encoding->data), NULL, 0);
 }
 
 static ph_status read_count(const char *flag, const char *text, int64_t standard, int64_t most, int64_t *out)
@@ -150,7 +152,8 @@ ph_status verb_encode(int argc, char **argv)
     const struct cli_flag flags[] = {
         {"--data", CLI_TEXT, &encoding.data, "FILE",
             "rows as the model will meet them, csv (by its name) or tsv, with a header (required)"},
-        {"--numbers", CLI_TEXT, &encoding.numbers_text, "N", "numbers of a pair. Default: 16"},
+        {"--numbers", CLI_TEXT, &encoding.numbers_text, "N",
+            "numbers of a pair. Default: 16, or all of a narrower model"},
         {"--rows", CLI_TEXT, &encoding.rows_text, "N",
             "rows of the sample that is fitted to. Default: 100000"},
     };

@@ -12,7 +12,6 @@
 #include "base/thread/stop.h"
 #include "cli/arguments.h"
 #include "cli/foundation/replay.h"
-#include "cli/foundation/teach.h"
 #include "cli/output.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
@@ -56,7 +55,9 @@ static const struct ph__option_table replay_options = {
 };
 
 struct replay {
-    const char *folder, *data, *out, *config, *teacher;
+    const char *folder, *data, *out, *config, *teacher, *join;
+    struct cli_learnt_rows learnt_rows;
+    struct ph__key_map learnt;
     struct cli_texts sets;
     struct ph__arena arena;
     struct replay_settings settings;
@@ -273,6 +274,11 @@ static ph_status open_all(struct replay *replay)
     PH_TRY(ph__speculation_create(&replay->speculation_settings, &predictor, &replay->speculation));
     PH_TRY(cli_replay_open(&replay->stream, replay->data, &columns, replay->student,
         ph__speculation_teacher(replay->speculation)->session));
+    const char *const keys[] = {columns.time, columns.request, columns.user, columns.item};
+    PH_TRY(cli_learnt_find(
+        &replay->learnt_rows, replay->speculation_settings.teacher, keys, 4, &replay->learnt));
+    replay->stream.learnt = &replay->learnt;
+    replay->stream.folder = replay->speculation_settings.teacher;
     replay->next_tick = replay->survey.first;
     return PH_OK;
 }
@@ -337,8 +343,19 @@ static ph_status read_settings(struct replay *replay)
     PH_TRY(
         ph__config_read(replay->config, replay->sets.items, replay->sets.count, sections, 2, &replay->arena));
     const char *teacher = replay->speculation_settings.teacher;
-    if (teacher == NULL || teacher[0] == '\0')
+    if (replay->join == NULL && (teacher == NULL || teacher[0] == '\0'))
         return ph_fail(PH_ERROR_USAGE, "replay requires --teacher DIR, the folder of a foundation model");
+    return PH_OK;
+}
+
+static ph_status check(const struct replay *replay)
+{
+    if (replay->data == NULL)
+        return ph_fail(PH_ERROR_USAGE, "replay requires --data FILE");
+    if ((replay->folder == NULL) == (replay->join == NULL))
+        return ph_fail(PH_ERROR_USAGE, "replay requires DIR, the folder of a student, or --join LOG");
+    if (replay->join != NULL && replay->out == NULL)
+        return ph_fail(PH_ERROR_USAGE, "--join requires --out FILE");
     return PH_OK;
 }
 
@@ -353,6 +370,14 @@ ph_status verb_replay(int argc, char **argv)
             "speculation.teacher=DIR"},
         {"--out", CLI_TEXT, &replay.out, "FILE",
             "the stream with what was served of each pair, for students to learn from"},
+        {"--join", CLI_TEXT, &replay.join, "LOG",
+            "writes the rows of the stream that a server's feature log has, with its features, instead of "
+            "replaying"},
+        {"--learnt", CLI_TEXTS, &replay.learnt_rows.files, "FILE",
+            "rows that the foundation model has learnt from, which are refused; may be repeated. Default: "
+            "data.train of its config"},
+        {"--unchecked", CLI_SWITCH, &replay.learnt_rows.is_unchecked, NULL,
+            "takes rows that the foundation model has learnt from as well"},
         {"--config", CLI_TEXT, &replay.config, "FILE", "config with keys under replay and speculation"},
         {"--set", CLI_TEXTS, &replay.sets, "KEY=VALUE", "overrides the config's value"},
     };
@@ -360,19 +385,21 @@ ph_status verb_replay(int argc, char **argv)
         "replay runs/student --teacher runs/large --data stream.tsv --out served.tsv",
         "Sends a recorded stream of requests through the cache of pairs of a server, by the stream's own "
         "clock.\nThe model in DIR gives the scores by which pairs are predicted.",
-        "DIR", 1, 1, flags, sizeof flags / sizeof *flags};
+        "DIR", 0, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
     if (arguments.has_printed_help)
         return PH_OK;
-    replay.folder = arguments.positional[0];
-    if (replay.data == NULL)
-        return ph_fail(PH_ERROR_USAGE, "replay requires --data FILE");
+    replay.folder = arguments.num_positional > 0 ? arguments.positional[0] : NULL;
+    PH_TRY(check(&replay));
     ph_status status = read_settings(&replay);
     if (status == PH_OK)
-        status = run(&replay);
-    if (status == PH_OK)
+        status = replay.join != NULL
+                     ? cli_replay_join(replay.data, replay.join, replay.settings.request, replay.out)
+                     : run(&replay);
+    if (status == PH_OK && replay.join == NULL)
         print_figures(&replay);
+    ph__key_map_fini(&replay.learnt);
     cli_replay_close(&replay.stream);
     cli_replay_survey_fini(&replay.survey);
     ph__speculation_destroy(replay.speculation);

@@ -11,12 +11,6 @@
 #include "cli/verb.h"
 #include "serve/teacher/teacher_log.h"
 
-bool cli_teach_is_csv(const char *path)
-{
-    return ph__path_ends_in(path, ".csv") || ph__path_ends_in(path, ".csv.gz") ||
-           ph__path_ends_in(path, ".csv.zst");
-}
-
 /* ---- joining ---- */
 
 enum { MOST_KEYS = PH_CLI_MAX_SETS };
@@ -108,7 +102,7 @@ static ph_status join(struct joining *joining, const struct cli_teach_request *r
     PH_TRY(cli_output_spare_input(request->out, request->join));
     PH_TRY(ph__teacher_log_read(&joining->log, request->join));
     PH_TRY(cut_words(&joining->arena, joining->log.keys, keys, &num_keys));
-    PH_TRY(ph__keyed_lines_open(&joining->lines, path, cli_teach_is_csv(path), keys, num_keys));
+    PH_TRY(ph__keyed_lines_open(&joining->lines, path, cli_is_csv(path), keys, num_keys));
     PH_TRY(ph__writer_open(request->out, &joining->writer));
     return ph__writer_end(joining->writer, write_lines(joining));
 }
@@ -138,9 +132,9 @@ static ph_status check(const struct cli_teach_request *request)
         return ph_fail(PH_ERROR_USAGE, "teach requires DIR, the folder of a teacher, or --join LOG");
     if (request->join != NULL && request->data.count > 1)
         return ph_fail(PH_ERROR_USAGE, "--join takes one --data FILE");
-    if (request->join != NULL && (request->keys.count > 0 || request->learnt.count > 0))
+    if (request->join != NULL && (request->keys.count > 0 || request->learnt.files.count > 0))
         return ph_fail(PH_ERROR_USAGE, "--join takes neither --key nor --learnt: the log names its key");
-    if (request->is_unchecked && request->learnt.count > 0)
+    if (request->learnt.is_unchecked && request->learnt.files.count > 0)
         return ph_fail(PH_ERROR_USAGE, "--unchecked and --learnt contradict each other");
     for (size_t i = 0; i < request->keys.count; i++)
         if (strpbrk(request->keys.items[i], ",\t") != NULL)
@@ -163,10 +157,10 @@ ph_status verb_teach(int argc, char **argv)
             "column teacher, -: standard output (required)"},
         {"--key", CLI_TEXTS, &request.keys, "COLUMN",
             "column that names an example; may be repeated. Default: the whole line does"},
-        {"--learnt", CLI_TEXTS, &request.learnt, "FILE",
+        {"--learnt", CLI_TEXTS, &request.learnt.files, "FILE",
             "rows that the teacher has learnt from, which are refused; may be repeated. Default: data.train "
             "of its config"},
-        {"--unchecked", CLI_SWITCH, &request.is_unchecked, NULL,
+        {"--unchecked", CLI_SWITCH, &request.learnt.is_unchecked, NULL,
             "scores rows that the teacher has learnt from as well"},
         {"--join", CLI_TEXT, &request.join, "LOG",
             "writes the stream with what LOG says of each example, instead of scoring"},

@@ -19,7 +19,8 @@
 
 #define FULL_TURN 6.283185307179586
 #define SECONDS_OF_HOUR 3600.
-enum { BIAS_PAIRS = 20000, NUM_HINTS = 4 }; /* hints: features of a user, and as many of an item */
+/* hints: features of a user, and as many of an item */
+enum { BIAS_PAIRS = 20000, NUM_HINTS = 4, NUM_CONTEXTS = 16 };
 
 #define KEY(member) struct ph__slates_settings, member
 
@@ -40,8 +41,10 @@ static const struct ph__option options[] = {
     PH_INTEGER_KEY("latent_dim", KEY(latent_dim), "8", 1, 256, "Length of the hidden vectors."),
     PH_NUMBER_KEY("scale", KEY(scale), "2", 0, 100, "Standard deviation of the true logit."),
     PH_NUMBER_KEY("base_rate", KEY(base_rate), "0.15", 0.001, 0.999, "Share of positive labels."),
-    PH_NUMBER_KEY("turn_hours", KEY(turn_hours), "24", 1e-3, 1e6,
-        "Hours in which the context turns once: what was true of a pair is no longer true soon."),
+    PH_NUMBER_KEY("context_hours", KEY(context_hours), "2", 1e-3, 1e6,
+        "Hours that a context lasts, on average: what was true of a pair is no longer true then."),
+    PH_NUMBER_KEY("context_share", KEY(context_share), "0.5", 0, 1,
+        "Share of the true logit's variance that hangs on the context."),
     PH_INTEGER_KEY("seed", KEY(seed), "1", 0, 9e15, "Seed of all that is drawn at random."),
 };
 
@@ -66,7 +69,9 @@ struct writing {
     double *users, *items; /* (num_users, K + 1), (num_items, 2 K + 1): the number alone first */
     uint32_t *slates;      /* (num_users, slate) of each user's last request */
     double *slate_seconds; /* (num_users) when that was; -INFINITY: never */
-    bool *is_shown;        /* (num_items) scratch */
+    size_t context;        /* at the moment, until context_end */
+    double context_end;
+    bool *is_shown; /* (num_items) scratch */
     struct ph__zipf zipf;
     double bias;
     struct ph__key_map pairs;
@@ -82,20 +87,21 @@ static size_t dim_of(const struct writing *writing)
     return (size_t)writing->settings->latent_dim;
 }
 
-static double liking(const struct writing *writing, size_t user, size_t item, double seconds)
+static double liking(const struct writing *writing, size_t user, size_t item, size_t context)
 {
     const size_t dim = dim_of(writing);
-    const double angle = FULL_TURN * seconds / SECONDS_OF_HOUR / writing->settings->turn_hours;
+    const double angle = FULL_TURN * (double)context / NUM_CONTEXTS, share = writing->settings->context_share;
     const double *u = writing->users + user * (dim + 1), *v = writing->items + item * (2 * dim + 1);
     double sum = 0;
     for (size_t k = 0; k < dim; k++)
         sum += u[1 + k] * (cos(angle) * v[1 + k] + sin(angle) * v[1 + dim + k]);
-    return (u[0] + v[0] + sum / sqrt((double)dim)) / sqrt(3);
+    return sqrt(share / (double)dim) * sum + sqrt((1 - share) / 2) * (u[0] + v[0]);
 }
 
-static double probability(const struct writing *writing, size_t user, size_t item, double seconds)
+static double probability(const struct writing *writing, size_t user, size_t item)
 {
-    return ph__synth_sigmoid(writing->bias + writing->settings->scale * liking(writing, user, item, seconds));
+    return ph__synth_sigmoid(
+        writing->bias + writing->settings->scale * liking(writing, user, item, writing->context));
 }
 
 static ph_status make_vectors(struct writing *writing)
@@ -130,8 +136,8 @@ static ph_status find_bias(struct writing *writing)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < BIAS_PAIRS; i++) {
         const size_t user = (size_t)ph__rng_below(&writing->random, (uint64_t)settings->num_users);
-        const double seconds = ph__rng_next_uniform(&writing->random) * settings->hours * SECONDS_OF_HOUR;
-        logits[i] = settings->scale * liking(writing, user, draw_item(writing), seconds);
+        const size_t context = (size_t)ph__rng_below(&writing->random, NUM_CONTEXTS);
+        logits[i] = settings->scale * liking(writing, user, draw_item(writing), context);
     }
     for (int step = 0; step < 60; step++) {
         double sum = 0;
@@ -187,6 +193,15 @@ static ph_status make_requests(struct writing *writing)
 
 /* ---- slates ---- */
 
+/* Draws contexts up to this moment. */
+static void move_context(struct writing *writing, double seconds)
+{
+    while (writing->context_end <= seconds) {
+        writing->context = (size_t)ph__rng_below(&writing->random, NUM_CONTEXTS);
+        writing->context_end += draw_wait(writing, writing->settings->context_hours * SECONDS_OF_HOUR);
+    }
+}
+
 /* Replaces the user's slate by that of the request. Items that stay keep their order, in front. */
 static void make_slate(struct writing *writing, const struct request *request)
 {
@@ -198,7 +213,7 @@ static void make_slate(struct writing *writing, const struct request *request)
     size_t count = 0;
     for (size_t i = 0; i < size && is_young; i++) {
         const double odds = settings->stay / (1 - settings->stay + 1e-12) *
-                            exp(liking(writing, request->user, slate[i], request->seconds));
+                            exp(liking(writing, request->user, slate[i], writing->context));
         if (ph__rng_next_uniform(&writing->random) < odds / (1 + odds))
             slate[count++] = slate[i];
     }
@@ -228,14 +243,14 @@ static ph_status write_row(struct writing *writing, struct ph__writer *writer, s
     const struct request *request, size_t item)
 {
     const size_t dim = dim_of(writing), user = request->user;
-    const double truth = probability(writing, user, item, request->seconds);
+    const double truth = probability(writing, user, item);
     const bool label = ph__rng_next_uniform(&writing->random) < truth;
     PH_TRY(ph__array_reserve((void **)&writing->masses, &writing->masses_capacity, writing->num_rows + 1,
         sizeof *writing->masses));
     writing->masses[writing->num_rows] = (struct ph__mass){truth, label};
     PH_TRY(ph__key_map_add(&writing->pairs, ph__hash_bytes((const uint64_t[]){user, item}, 16), 0));
-    PH_TRY(ph__writer_printf(writer, "%d\t%zu\t%.9g\t%.3f\t%zu\t%zu\t%zu\t%d", label, writing->num_rows++,
-        truth, request->seconds, number, user, item, (int)(request->seconds / SECONDS_OF_HOUR) % 24));
+    PH_TRY(ph__writer_printf(writer, "%d\t%zu\t%.9g\t%.3f\t%zu\t%zu\t%zu\t%zu", label, writing->num_rows++,
+        truth, request->seconds, number, user, item, writing->context));
     PH_TRY(write_hints(writer, writing->users + user * (dim + 1) + 1, dim));
     PH_TRY(write_hints(writer, writing->items + item * (2 * dim + 1) + 1, dim));
     return ph__writer_write(writer, "\n", 1);
@@ -244,7 +259,7 @@ static ph_status write_row(struct writing *writing, struct ph__writer *writer, s
 static ph_status write_requests(struct writing *writing, struct ph__writer *writer)
 {
     const size_t size = (size_t)writing->settings->slate;
-    PH_TRY(ph__writer_printf(writer, "label\trow\ttruth\ttime\trequest\tuser\titem\thour"));
+    PH_TRY(ph__writer_printf(writer, "label\trow\ttruth\ttime\trequest\tuser\titem\tcontext"));
     for (int i = 1; i <= NUM_HINTS; i++)
         PH_TRY(ph__writer_printf(writer, "\tU%d", i));
     for (int i = 1; i <= NUM_HINTS; i++)
@@ -252,6 +267,7 @@ static ph_status write_requests(struct writing *writing, struct ph__writer *writ
     PH_TRY(ph__writer_write(writer, "\n", 1));
     for (size_t number = 0; number < writing->num_requests; number++) {
         const struct request *request = &writing->requests[number];
+        move_context(writing, request->seconds);
         make_slate(writing, request);
         for (size_t i = 0; i < size; i++)
             PH_TRY(write_row(writing, writer, number, request, writing->slates[request->user * size + i]));

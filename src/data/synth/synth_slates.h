@@ -1,11 +1,13 @@
 /* A stream of requests: users come in sessions, each request shows a slate of items, of which many were in
- * the user's last one. Labels are drawn by a planted model of user, item and a context that turns within
- * hours.
+ * the user's last one. Labels are drawn by a planted model of user, item and a context that lasts for hours,
+ * until another one is drawn.
  *
- *     logit = bias + scale (a_user + b_item + <u, cos(w t) v + sin(w t) v'> / sqrt(K)) / sqrt(3)
+ *     logit = bias + scale (sqrt(c) <u, cos(p) v + sin(p) v'> / sqrt(K) + sqrt((1 - c) / 2) (a_user +
+ * b_item))
  *
- * All numbers are from N(0,1). An item of the last slate stays with a chance that rises with the user's
- * liking; others are drawn by Zipf's law. Everything is a function of the settings.
+ * p is the context's phase, c context_share; all numbers are from N(0,1). An item of the last slate stays
+ * with a chance that rises with the user's liking; others are drawn by Zipf's law. Everything is a function
+ * of the settings.
  *
  * Source: the rates, slates and the chance to stay are those that SOLARIS (arXiv 2604.12110) was tried with
  * here; none of them is published. */
@@ -22,7 +24,8 @@ struct ph__slates_settings {
     double stay, stay_hours;     /* mean chance to stay, and how old a last slate may be */
     double exponent;             /* of items */
     int64_t latent_dim;
-    double scale, base_rate, turn_hours; /* turn_hours: in which the context turns once */
+    double scale, base_rate;
+    double context_hours, context_share; /* that a context lasts on average; of the logit's variance */
     int64_t seed;
 };
 
@@ -35,8 +38,8 @@ struct ph__slates_figures {
 };
 
 /* Writes DIR/train.tsv, a row for each item of each request in the order of time: label, row, truth, time
- * (seconds), request, user, item, and features that hint at the hidden vectors; and DIR/synth.yaml. Errors as
- * ph_synth_write. */
+ * (seconds), request, user, item, context, and features that hint at the hidden vectors; and DIR/synth.yaml.
+ * Errors as ph_synth_write. */
 ph_status ph__slates_write(
     const struct ph__slates_settings *settings, const char *folder, struct ph__slates_figures *figures_out);
 
