@@ -37,7 +37,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "configs" / "foundation"
 BUDGET, LIFE_HOURS, NUMBERS, TICK_SECONDS, BATCH = 0.1, 6, 16, 60, 256
 HEAD = {"train.distill": "head", "train.distill_weight": 1, "train.distill_gradient_scale": 3}
-NO_FIELDS = '    - {name: "fm_*", kind: dense}\n'
 
 
 class Figures:
@@ -155,15 +154,12 @@ class Stream:
             return (sum(1 for _ in lines) - 1) // BATCH
 
     def config(self, reads_pairs, has_teacher=False):
-        text = (CONFIGS / "pair_student.yaml").read_text()
-        if not reads_pairs:
-            text = text.replace(NO_FIELDS, "")
-        if has_teacher:
-            text = text.replace(NO_FIELDS if reads_pairs else "  fields:\n",
-                                (NO_FIELDS if reads_pairs else "  fields:\n") + "    - {name: teacher, kind: teacher}\n")
-        path = self.path(f"student{int(reads_pairs)}{int(has_teacher)}.yaml")
-        path.write_text(text)
-        return path
+        path = CONFIGS / ("pair_student.yaml" if reads_pairs else "pair_plain.yaml")
+        if not has_teacher:
+            return path
+        own = self.path(f"taught_{path.name}")
+        own.write_text(path.read_text().replace("  fields:\n", "  fields:\n    - {name: teacher, kind: teacher}\n"))
+        return own
 
     def make_models(self):
         self.fm = self.train("fm", CONFIGS / "pair_teacher.yaml", self.path("learnt.tsv"), {})
