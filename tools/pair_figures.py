@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what a served model gains from what a foundation model said of pairs before (SOLARIS, arXiv 2604.12110).
 
-    tools/pair_figures.py [--part forced|predictor|ladder|life|transfer|controls|all] [--seeds 11 12 13 14 15]
+    tools/pair_figures.py [--part forced|predictor|ladder|life|transfer|controls|all ...] [--seeds 11 12 13 14 15]
                           [--hours 144] [--build build/release] [--out build/bench/pairs] [--keep]
 
 A stream of phloem synth --slates: 2,000 users in sessions, slates of 32, a context that
@@ -390,7 +390,7 @@ PARTS = {"forced": forced, "predictor": predictor, "ladder": ladder, "life": lif
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--part", choices=[*PARTS, "all"], nargs="+", default=["all"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 13, 14, 15])
     parser.add_argument("--hours", type=float, default=144)
     parser.add_argument("--build", default=ROOT / "build" / "release")
@@ -399,7 +399,7 @@ def main():
     options = parser.parse_args()
     figures = Figures(options)
     for name, part in PARTS.items():
-        if options.part in (name, "all"):
+        if name in options.part or "all" in options.part:
             print(f"\n## {name}\n", flush=True)
             part(figures)
     if not options.keep:

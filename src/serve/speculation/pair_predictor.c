@@ -11,6 +11,7 @@
 
 enum { SCORE_BINS = 8, STREAK_BINS = 8, WAIT_BINS = 6 };
 #define PRIOR_SHOWN 8.        /* items that the share of all scores counts for */
+#define MOST_REQUESTS 64. /* of a user that are looked ahead to */
 #define SESSION_SECONDS 1800. /* a longer wait ends a session */
 
 struct user {
@@ -261,9 +262,13 @@ static double asks_of(const struct ph__pair_predictor *predictor, const struct u
 {
     const float score = user->scores[place];
     const uint32_t streak = user->streaks[place];
-    const double first = stay_of(predictor, score, streak, forecast->wait);
-    const double later = fmin(stay_of(predictor, score, streak + 1, 0), .99);
-    return first * (1 - pow(later, forecast->requests)) / (1 - later);
+    const double requests = fmin(forecast->requests, MOST_REQUESTS);
+    double shown = stay_of(predictor, score, streak, forecast->wait), sum = 0;
+    for (uint32_t k = 0; k < requests; k++) {
+        sum += shown * fmin(requests - k, 1);
+        shown *= stay_of(predictor, score, streak + k + 1, 0);
+    }
+    return sum;
 }
 
 static double worth(const struct ph__pair_predictor *predictor, const struct user *user, double now,

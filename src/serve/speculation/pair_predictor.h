@@ -1,11 +1,11 @@
 /* Predicts which pairs of user and item will be asked for: those of each user's last slate, by how often each
  * is likely to be asked for again while its row lives.
  *
- *     expected asks = s + s^2 + ... + s^n     n = the user's requests in that time, by the rate so far
- *                                             s = the chance to stay in the slate, by the item's score
+ *     expected asks = s_1 + s_1 s_2 + ... + s_1 ... s_n     n = the user's requests in that time
  *
- * The chance is counted online: of items shown with a score of a bin, the share that the user's next slate
- * showed again. Everything is in the caller's seconds, so that recorded streams can be replayed. One thread
+ * s_k is the chance that the item stays once more in the user's slate. It is counted online: of items shown
+ * with a score of a bin, in as many slates in a row, after as long a wait, the share that the user's next
+ * slate showed again. n follows from the user's rate so far, and from whether a session is going on. Everything is in the caller's seconds, so that recorded streams can be replayed. One thread
  * at a time.
  *
  * Source: the task is SOLARIS's (arXiv 2604.12110); its predictor is not published, this one is ours. */

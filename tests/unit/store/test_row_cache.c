@@ -111,6 +111,55 @@ static void the_oldest_give_way(void **state)
     ph__row_cache_destroy(cache);
 }
 
+/* Tells whether a row's first byte is even. */
+static bool is_even(void *context, const void *row)
+{
+    (*(size_t *)context)++;
+    return *(const unsigned char *)row % 2 == 0;
+}
+
+static void rows_are_removed_by_what_they_say(void **state)
+{
+    (void)state;
+    struct ph__row_cache *cache;
+    size_t num_seen = 0, num_left = 0;
+    unsigned char row[ROW_BYTES], expected[ROW_BYTES];
+    assert_ok(ph__row_cache_create(1 << 20, ROW_BYTES, &cache));
+    for (size_t i = 0; i < NUM_KEYS; i++)
+        put(cache, key_of(i), 10);
+    ph__row_cache_remove_if(cache, is_even, &num_seen);
+    assert_int_equal(num_seen, NUM_KEYS);
+    for (size_t i = 0; i < NUM_KEYS; i++) {
+        make_row(key_of(i), 10, expected);
+        const uint32_t birth = ph__row_cache_peek(cache, key_of(i), row);
+        assert_int_equal(birth, expected[0] % 2 == 0 ? 0 : 10);
+        assert_int_equal(ph__row_cache_peek(cache, key_of(i), NULL), birth);
+        if (birth > 0)
+            assert_memory_equal(row, expected, ROW_BYTES);
+        num_left += birth > 0;
+    }
+    assert_int_equal(ph__row_cache_counts(cache).num_rows, num_left);
+    ph__row_cache_destroy(cache);
+}
+
+static void looking_without_reading_is_not_counted(void **state)
+{
+    (void)state;
+    struct ph__row_cache *cache;
+    assert_ok(ph__row_cache_create(1 << 20, ROW_BYTES, &cache));
+    put(cache, key_of(1), 10);
+    put(cache, key_of(2), 10);
+    assert_int_equal(ph__row_cache_peek(cache, key_of(1), NULL), 10);
+    assert_int_equal(get(cache, key_of(2), 1), 10);
+    assert_int_equal(get(cache, key_of(2), 11), 0);
+    put(cache, key_of(1), 12);
+    put(cache, key_of(2), 12);
+    const struct ph__row_cache_counts counts = ph__row_cache_counts(cache);
+    assert_int_equal(counts.num_never_read, 1);
+    assert_int_equal(counts.num_stale, 1);
+    ph__row_cache_destroy(cache);
+}
+
 static void sizes_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
@@ -159,6 +208,8 @@ int main(void)
         cmocka_unit_test(rows_are_found_while_they_are_young),
         cmocka_unit_test(many_rows_are_found_at_once),
         cmocka_unit_test(the_oldest_give_way),
+        cmocka_unit_test(rows_are_removed_by_what_they_say),
+        cmocka_unit_test(looking_without_reading_is_not_counted),
         cmocka_unit_test(sizes_that_do_not_fit_are_refused),
         cmocka_unit_test(readers_never_see_half_a_row),
     };
