@@ -11,7 +11,7 @@
 
 enum { SCORE_BINS = 8, STREAK_BINS = 8, WAIT_BINS = 6 };
 #define PRIOR_SHOWN 8.        /* items that the share of all scores counts for */
-#define MOST_REQUESTS 64. /* of a user that are looked ahead to */
+#define MOST_REQUESTS 64.     /* of a user that are looked ahead to */
 #define SESSION_SECONDS 1800. /* a longer wait ends a session */
 
 struct user {

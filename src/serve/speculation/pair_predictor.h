@@ -5,8 +5,9 @@
  *
  * s_k is the chance that the item stays once more in the user's slate. It is counted online: of items shown
  * with a score of a bin, in as many slates in a row, after as long a wait, the share that the user's next
- * slate showed again. n follows from the user's rate so far, and from whether a session is going on. Everything is in the caller's seconds, so that recorded streams can be replayed. One thread
- * at a time.
+ * slate showed again. n follows from the user's rate so far, and from whether a session is going on.
+ *
+ * Everything is in the caller's seconds, so that recorded streams can be replayed. One thread at a time.
  *
  * Source: the task is SOLARIS's (arXiv 2604.12110); its predictor is not published, this one is ours. */
 #ifndef PH_SERVE_PAIR_PREDICTOR_H
