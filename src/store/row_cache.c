@@ -22,9 +22,13 @@ struct ph__row_cache {
     struct set *sets; /* (num_sets) */
     word *rows;       /* (num_sets, WAYS, row_words) */
     size_t num_sets, row_words, row_bytes;
-    struct ph__row_cache_counts counts;
-    _Atomic uint64_t num_stale;
+    _Atomic uint64_t num_rows, num_written, num_replaced, num_never_read, num_stale;
 };
+
+static void add(_Atomic uint64_t *count, uint64_t number)
+{
+    atomic_fetch_add_explicit(count, number, memory_order_relaxed);
+}
 
 static struct set *set_of(const struct ph__row_cache *cache, uint64_t key)
 {
@@ -74,7 +78,7 @@ static uint32_t read_way(struct ph__row_cache *cache, struct set *set, size_t wa
         atomic_load_explicit(&set->versions[way], memory_order_relaxed) != version)
         return 0;
     if (birth < oldest) {
-        atomic_fetch_add_explicit(&cache->num_stale, 1, memory_order_relaxed);
+        add(&cache->num_stale, 1);
         return 0;
     }
     atomic_fetch_add_explicit(&set->reads[way], 1, memory_order_relaxed);
@@ -165,10 +169,10 @@ void ph__row_cache_put(struct ph__row_cache *cache, uint64_t key, uint32_t birth
     const size_t way = choose_way(set, key);
     word *to = row_of(cache, set, way);
     if (is_full(set, way)) {
-        cache->counts.num_replaced++;
-        cache->counts.num_never_read += atomic_load_explicit(&set->reads[way], memory_order_relaxed) == 0;
+        add(&cache->num_replaced, 1);
+        add(&cache->num_never_read, atomic_load_explicit(&set->reads[way], memory_order_relaxed) == 0);
     } else {
-        cache->counts.num_rows++;
+        add(&cache->num_rows, 1);
     }
     begin_way(set, way);
     atomic_store_explicit(&set->keys[way], key, memory_order_relaxed);
@@ -176,7 +180,7 @@ void ph__row_cache_put(struct ph__row_cache *cache, uint64_t key, uint32_t birth
     atomic_store_explicit(&set->reads[way], 0, memory_order_relaxed);
     write_row(cache, to, row);
     end_way(set, way);
-    cache->counts.num_written++;
+    add(&cache->num_written, 1);
 }
 
 static void empty_way(struct ph__row_cache *cache, struct set *set, size_t way)
@@ -187,7 +191,7 @@ static void empty_way(struct ph__row_cache *cache, struct set *set, size_t way)
     for (size_t i = 0; i < cache->row_words; i++)
         atomic_store_explicit(&row[i], 0, memory_order_relaxed);
     end_way(set, way);
-    cache->counts.num_rows--;
+    add(&cache->num_rows, UINT64_MAX);
 }
 
 void ph__row_cache_remove(struct ph__row_cache *cache, uint64_t key)
@@ -225,9 +229,12 @@ uint32_t ph__row_cache_peek(const struct ph__row_cache *cache, uint64_t key, voi
 
 struct ph__row_cache_counts ph__row_cache_counts(const struct ph__row_cache *cache)
 {
-    struct ph__row_cache_counts counts = cache->counts;
-    counts.num_stale = atomic_load(&cache->num_stale);
-    return counts;
+    return (struct ph__row_cache_counts){.num_rows = atomic_load(&cache->num_rows),
+        .capacity = cache->num_sets * WAYS,
+        .num_written = atomic_load(&cache->num_written),
+        .num_replaced = atomic_load(&cache->num_replaced),
+        .num_never_read = atomic_load(&cache->num_never_read),
+        .num_stale = atomic_load(&cache->num_stale)};
 }
 
 /* ---- creation ---- */
@@ -250,7 +257,6 @@ static ph_status allocate(struct ph__row_cache *cache, uint64_t num_bytes)
     if (cache->sets == NULL || cache->rows == NULL)
         return ph__out_of_memory("a cache of %s", ph__bytes_text(num_bytes, wanted));
     memset(cache->sets, 0, cache->num_sets * sizeof *cache->sets);
-    cache->counts.capacity = cache->num_sets * WAYS;
     return PH_OK;
 }
 
