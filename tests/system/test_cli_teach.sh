@@ -134,6 +134,17 @@ succeeds train student.yaml --out parts --resume --quiet --set train.distill=ada
 [ "$(value parts/summary.json checkpoint_sha256)" = "$(value adapter/summary.json checkpoint_sha256)" ] ||
     complain 'a resumed student is another one'
 
+# Heads take memory, as any layer, and can be sharded; only a training has them.
+planned() { # planned WAY: the bytes of a rank's parameters and optimizer state
+    succeeds plan student.yaml --world 2 --set parallel.dense_mode=full --set "train.distill=$1" --memory
+    sed -n 's/.*rank 0 of 2 holds //p' stdout
+}
+[ "$(planned head)" != "$(planned none)" ] || complain 'the plan has no memory for a head'
+planned adapter >/dev/null
+for part in teacher adapter adapted; do
+    contains stdout "distill.$part.output.linear"
+done
+
 fails 2 'kind: teacher' train large.yaml --out none --set train.distill=head
 sed 's/\t[^\t]*$/\t1.25/' taught.tsv | sed '1s/.*/&/' >beyond.tsv
 { head -n 1 taught.tsv; tail -n +2 beyond.tsv; } >wrong.tsv

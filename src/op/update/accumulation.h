@@ -26,6 +26,9 @@ void ph__accumulate_gradients(struct ph_builder *builder, const struct ph__accum
 ph_value ph__share_of_batch(
     struct ph_builder *builder, ph_value objective, ph_value loss, ph_value whole, ph_value *weight_out);
 
+/* Returns a micro-batch's share of one mean loss of its batch: loss * own / whole, as above. */
+ph_value ph__share_of_loss(struct ph_builder *builder, ph_value loss, ph_value whole);
+
 /* Keep the positions of a lookup, and bring their slots, outputs_out[0], into the order of one batch: see the
  * operators. */
 enum { PH_KEPT_SLOTS, PH_KEPT_ROWS, PH_KEPT_GRADIENT, PH_KEPT_COEFFICIENTS, PH_KEPT_OUTPUTS };

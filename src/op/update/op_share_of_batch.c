@@ -59,3 +59,10 @@ ph_value ph__share_of_batch(
     *weight_out = ph__builder_producer(builder, loss)->outputs[1];
     return emit_share(builder, objective, *weight_out, whole);
 }
+
+ph_value ph__share_of_loss(struct ph_builder *builder, ph_value loss, ph_value whole)
+{
+    if (ph_builder_status(builder) != PH_OK)
+        return 0;
+    return emit_share(builder, loss, ph__builder_producer(builder, loss)->outputs[1], whole);
+}

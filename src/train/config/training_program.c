@@ -206,11 +206,11 @@ static ph_status build(struct ph_builder *builder, const struct ph__train_job *j
     ph_value loss = ph_bce_with_logits(builder, logits, labels, mask, ph_input_weights(builder));
     ph_output(builder, "loss", loss);
     ph_output(builder, "logits", logits);
-    ph__distill_add(builder, job->train, logits, job->reading.negative_rate);
     PH_TRY(ph_builder_status(builder));
     double max_norm = norm_limit(job->train);
     struct ph__accumulation accumulation = {.num_micro_batches = ph__num_micro_batches(job->train)};
-    const ph_value minimised = micro_objective(builder, loss, &accumulation);
+    const ph_value minimised = ph__distill_add(builder, job->train, logits, job->reading.negative_rate,
+        micro_objective(builder, loss, &accumulation));
     PH_TRY(add_learning(builder, job, distribution, &accumulation, minimised, max_norm));
     struct ph__training_program program = {.num_micro_batches = accumulation.num_micro_batches,
         .has_clip = max_norm > 0,

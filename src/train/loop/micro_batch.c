@@ -123,12 +123,15 @@ ph_status ph__micro_batch_cut(struct ph__micro_batch *micro, const struct ph_bat
     return cut_ids(micro, whole, first, last);
 }
 
-double ph__batch_weight(const struct ph_batch *batch)
+double ph__batch_weight(const struct ph_batch *batch, enum ph__known known)
 {
+    const ph_real *labels = known != PH_KNOWN_TEACHER ? batch->label_mask : NULL;
+    const ph_real *teachers = known != PH_KNOWN_LABEL ? batch->teacher_mask : NULL;
     double sum = 0;
     for (size_t b = 0; b < batch->num_samples; b++)
         for (size_t t = 0; t < batch->num_tasks; t++) {
-            const ph_real mask = batch->label_mask != NULL ? batch->label_mask[b * batch->num_tasks + t] : 1;
+            const size_t i = b * batch->num_tasks + t;
+            const ph_real mask = (labels != NULL ? labels[i] : 1) * (teachers != NULL ? teachers[i] : 1);
             sum += (double)(batch->weights != NULL ? mask * batch->weights[b] : mask);
         }
     return sum;

@@ -33,7 +33,10 @@ size_t ph__micro_batch_most_samples(size_t num_samples, size_t world_size, size_
 ph_status ph__micro_batch_cut(struct ph__micro_batch *micro, const struct ph_batch *whole, size_t world_size,
     size_t number, size_t count);
 
-/* Sums the weights of a batch's known labels, each by its sample's weight. */
-double ph__batch_weight(const struct ph_batch *batch);
+/* Names what is known of a row that counts: its label, its teacher, or both. */
+enum ph__known { PH_KNOWN_LABEL, PH_KNOWN_TEACHER, PH_KNOWN_BOTH };
+
+/* Sums the weights of a batch's samples, each once a task that is known. */
+double ph__batch_weight(const struct ph_batch *batch, enum ph__known known);
 
 #endif

@@ -151,6 +151,25 @@ struct step {
     bool is_finite;
 };
 
+/* Sets a scalar to the weight of the batch's rows, on all ranks. */
+static ph_status set_weight(struct ph__trainer *trainer, const struct ph_batch *batch, enum ph__known known,
+    const char *name, double *weight_out)
+{
+    PH_TRY(ph__ranks_sum(&trainer->ranks, ph__batch_weight(batch, known), weight_out));
+    return ph_workspace_set_scalar(trainer->workspace, name, *weight_out);
+}
+
+static ph_status set_teacher_weights(struct ph__trainer *trainer, const struct ph_batch *batch)
+{
+    const enum ph_distill distill = trainer->job->train->distill;
+    double weight;
+    if (distill != PH_DISTILL_NONE)
+        PH_TRY(set_weight(trainer, batch, PH_KNOWN_TEACHER, "teacher_weight", &weight));
+    if (distill == PH_DISTILL_ADAPTER)
+        PH_TRY(set_weight(trainer, batch, PH_KNOWN_BOTH, "taught_weight", &weight));
+    return PH_OK;
+}
+
 static ph_status begin_step(struct ph__trainer *trainer, const struct ph_batch *batch, struct step *step)
 {
     const struct ph__train_job *job = trainer->job;
@@ -164,8 +183,8 @@ static ph_status begin_step(struct ph__trainer *trainer, const struct ph_batch *
     PH_TRY(ph_workspace_set_scalar(trainer->workspace, "step", (double)next_update));
     if (trainer->learning.num_micro_batches == 1)
         return PH_OK;
-    PH_TRY(ph__ranks_sum(&trainer->ranks, ph__batch_weight(batch), &step->weight));
-    return ph_workspace_set_scalar(trainer->workspace, "batch_weight", step->weight);
+    PH_TRY(set_weight(trainer, batch, PH_KNOWN_LABEL, "batch_weight", &step->weight));
+    return set_teacher_weights(trainer, batch);
 }
 
 static ph_status bind(struct ph__trainer *trainer, const struct step *step, size_t number)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/layers.h"
+#include "op/update/accumulation.h"
 #include "store/store.h"
 
 enum { ADAPTER_UNITS = 8 };
@@ -13,6 +14,7 @@ struct distilling {
     size_t num_tasks;
     ph_value weights, teacher_mask;
     struct ph_teacher teacher;
+    ph_value objective; /* the sum of losses so far */
 };
 
 /* ---- what the last layer reads ---- */
@@ -63,46 +65,60 @@ static ph_value perceptron(
     return x;
 }
 
-static ph_value bce(const struct distilling *distilling, ph_value logits, ph_value targets, ph_value mask)
+/* Adds weight times the mean of h(logits, targets) over the rows that the mask keeps. `whole` names the
+ * weight of those rows in the whole batch. */
+static void add_loss(struct distilling *distilling, ph_value logits, ph_value targets, ph_value mask,
+    const char *whole, double weight)
 {
-    return ph_bce_with_logits(distilling->builder, logits, targets, mask, distilling->weights);
+    struct ph_builder *builder = distilling->builder;
+    const double factors[2] = {1, weight};
+    ph_value loss = ph_bce_with_logits(builder, logits, targets, mask, distilling->weights);
+    if (distilling->settings->accumulation_steps > 1)
+        loss = ph__share_of_loss(builder, loss, ph_input_scalar(builder, whole));
+    distilling->objective =
+        ph_weighted_sum(builder, 2, (const ph_value[]){distilling->objective, loss}, factors);
+}
+
+static void learn_teacher(struct distilling *distilling, ph_value logits, ph_value targets, double weight)
+{
+    add_loss(distilling, logits, targets, distilling->teacher_mask, "teacher_weight", weight);
 }
 
 /* Adds a head that learns the targets. */
 static void add_head(
-    const struct distilling *distilling, const char *name, ph_value x, ph_value targets, double weight)
+    struct distilling *distilling, const char *name, ph_value x, ph_value targets, double weight)
 {
-    struct ph_builder *builder = distilling->builder;
     const ph_value logits =
-        perceptron(builder, name, x, distilling->settings->distill_units, distilling->num_tasks);
-    ph_add_loss(builder, name, bce(distilling, logits, targets, distilling->teacher_mask), weight);
+        perceptron(distilling->builder, name, x, distilling->settings->distill_units, distilling->num_tasks);
+    learn_teacher(distilling, logits, targets, weight);
 }
 
 /* Adds the adapter and its loss, and returns its logits. */
-static ph_value add_adapter(const struct distilling *distilling)
+static ph_value add_adapter(struct distilling *distilling)
 {
     struct ph_builder *builder = distilling->builder;
     const ph_value logits =
         perceptron(builder, "adapter", distilling->teacher.log_odds, ADAPTER_UNITS, distilling->num_tasks);
     const ph_value labels = ph_input_labels(builder, distilling->num_tasks);
-    ph_add_loss(builder, "adapter", bce(distilling, logits, labels, distilling->teacher.known), 1);
+    add_loss(distilling, logits, labels, distilling->teacher.known, "taught_weight", 1);
     return logits;
 }
 
-void ph__distill_add(struct ph_builder *builder, const struct ph_train_settings *settings, ph_value logits,
-    double negative_rate)
+ph_value ph__distill_add(struct ph_builder *builder, const struct ph_train_settings *settings,
+    ph_value logits, double negative_rate, ph_value objective)
 {
     const bool has_heads = settings->distill == PH_DISTILL_HEAD || settings->distill == PH_DISTILL_ADAPTER;
     const size_t num_tasks = ph__layer_extent(builder, logits, 1);
     if (settings->distill == PH_DISTILL_NONE)
-        return;
-    const struct distilling distilling = {.builder = builder,
+        return objective;
+    struct distilling distilling = {.builder = builder,
         .settings = settings,
         .num_tasks = num_tasks,
         .weights = ph_input_weights(builder),
         .teacher_mask = ph_input_teacher_mask(builder, num_tasks),
         .teacher = ph_teacher_targets(
-            builder, num_tasks, has_heads ? settings->distill_label_scale : 1, negative_rate)};
+            builder, num_tasks, has_heads ? settings->distill_label_scale : 1, negative_rate),
+        .objective = objective};
     ph_builder_push_scope(builder, PH_TRAINING_SCOPE);
     if (has_heads) {
         const ph_value x =
@@ -112,9 +128,8 @@ void ph__distill_add(struct ph_builder *builder, const struct ph_train_settings 
             add_head(&distilling, "adapted", x,
                 ph_stop_gradient(builder, ph_sigmoid(builder, add_adapter(&distilling))), 1);
     } else {
-        ph_add_loss(builder, "teacher",
-            bce(&distilling, logits, distilling.teacher.targets, distilling.teacher_mask),
-            settings->distill_weight);
+        learn_teacher(&distilling, logits, distilling.teacher.targets, settings->distill_weight);
     }
     ph_builder_pop_scope(builder);
+    return distilling.objective;
 }

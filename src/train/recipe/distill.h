@@ -19,9 +19,12 @@
 #include "phloem/graph.h"
 #include "phloem/train.h"
 
-/* Adds the losses that the settings ask for to a model that has been built. logits (B,T). negative_rate: of
- * the rows that the student learns from; 0: 1. */
-void ph__distill_add(struct ph_builder *builder, const struct ph_train_settings *settings, ph_value logits,
-    double negative_rate);
+/* Returns the objective with the losses that the settings ask for, of a model that has been built. logits
+ * (B,T). negative_rate: of the rows that the student learns from; 0: 1. Each loss is a mean over the rows
+ * whose teacher is known; the adapter's also asks for the label. In a micro-batch it is that one's share of
+ * the batch's mean, by the scalars "teacher_weight" and "taught_weight": ph__batch_weight of the teachers,
+ * and of rows where both are known (adapter alone). */
+ph_value ph__distill_add(struct ph_builder *builder, const struct ph_train_settings *settings,
+    ph_value logits, double negative_rate, ph_value objective);
 
 #endif

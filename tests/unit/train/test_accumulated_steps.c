@@ -9,14 +9,19 @@
 
 enum { ROWS = 130, MANY_ROWS = 2400, MOST_STEPS = 16, MOST_SETS = 24 };
 
-/* Two labels, of which some are unknown; weights of samples, some 0; a list with weights of ids, and one that
- * shares a table. */
+static const char *const taught[] = {"train.distill=single train.distill_weight=2",
+    "train.distill=head train.distill_gradient_scale=3 train.distill_units=8",
+    "train.distill=adapter train.distill_label_scale=2 train.distill_units=8"};
+
+/* Two labels, of which some are unknown, with a teacher each, of whom some are blank; weights of samples,
+ * some 0; a list with weights of ids, and one that shares a table. */
 static char *write_row(char *at, unsigned b)
 {
     static const char *const buys[] = {"", "0", "1", "0", "1"};
+    static const char *const clicks_taught[] = {".2", "", ".7"}, *const buys_taught[] = {".4", ".1", "", ""};
     const double weight = b % 11 == 0 ? 0 : .25 * (1 + b % 7);
-    at += sprintf(at, "%u,%s,%g,%g,%g,u%u,i%u,", (b * 7 / 3) % 2, buys[b % 5], weight, sin(b), cos(3. * b),
-        b * 5 % 17, b * b % 23);
+    at += sprintf(at, "%u,%s,%s,%s,%g,%g,%g,u%u,i%u,", (b * 7 / 3) % 2, buys[b % 5], clicks_taught[b % 3],
+        buys_taught[b % 4], weight, sin(b), cos(3. * b), b * 5 % 17, b * b % 23);
     for (unsigned j = 0; j < b % 4; j++)
         at += sprintf(at, "%si%u", j > 0 ? " " : "", (b + 3 * j) % 23);
     *at++ = ',';
@@ -32,9 +37,9 @@ static const char *write_rows(const char *name, unsigned num_rows, int monster)
 {
     char *text = malloc(128 * (num_rows + 1)), *at = text;
     assert_non_null(text);
-    at += sprintf(at, "click,buy,importance,age,price,user,item,history,words\n");
+    at += sprintf(at, "click,buy,clicks_taught,buys_taught,importance,age,price,user,item,history,words\n");
     for (unsigned b = 0; b < num_rows; b++)
-        at = (int)b == monster ? at + sprintf(at, "1,1,1,3e38,-3e38,u1,i1,,w1:3e38\n") : write_row(at, b);
+        at = (int)b == monster ? at + sprintf(at, "1,1,,,1,3e38,-3e38,u1,i1,,w1:3e38\n") : write_row(at, b);
     const char *path = test_write_file(name, text);
     free(text);
     return path;
@@ -50,6 +55,7 @@ static const char *write_config(uint64_t seed)
         "seed: %llu\nthreads: 1\n"
         "data:\n  train: %s\n  test: %s\n  list_separator: ' '\n  fields:\n"
         "    - {name: click, kind: label}\n    - {name: buy, kind: label}\n"
+        "    - {name: clicks_taught, kind: teacher}\n    - {name: buys_taught, kind: teacher}\n"
         "    - {name: importance, kind: weight}\n"
         "    - {name: age, kind: dense}\n    - {name: price, kind: dense}\n"
         "    - {name: user, kind: id}\n    - {name: item, kind: id}\n"
@@ -310,6 +316,14 @@ static void histories_may_be_cut(void **state)
     check_parts("model.kind=din model.din.targets=item model.din.histories=history", 1e-5);
 }
 
+/* A teacher of each task, which some rows do not have, and others have in place of the label. */
+static void blank_teachers_count_as_in_the_whole_batch(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(taught); i++)
+        check_parts(taught[i], 1e-5);
+}
+
 /* Both blocks of its layers learn from their mean as well. */
 static void losses_that_a_model_adds_share_alike(void **state)
 {
@@ -436,6 +450,9 @@ static void ranks_learn_what_one_does(void **state)
         {"default: {kind: column_wise}\n", "optimizer.embedding_kind=rowwise_adagrad"},
         {"default: {kind: column_wise}\n",
             "model.kind=din model.din.targets=item model.din.histories=history"},
+        {"none", taught[0]},
+        {"default: {kind: table_wise}\n", taught[1]},
+        {"default: {kind: row_wise}\ndense: {mode: full, unit_bytes: 1024}\n", taught[2]},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct outcome whole = train_alone(cases[i].sets, "", "whole");
@@ -444,6 +461,23 @@ static void ranks_learn_what_one_does(void **state)
             const struct outcome cut = train_on_ranks(world_size, cases[i].plan, cases[i].sets, more, NULL);
             check_losses(&cut, &whole, 1e-5);
         }
+    }
+}
+
+/* Heads and adapter are units of their own, whose parameters nobody saves. */
+static void sharded_heads_learn_the_bits_of_replicas(void **state)
+{
+    (void)state;
+    static const char replicated[] = "default: {kind: row_wise}\n";
+    static const char *const plans[] = {"default: {kind: row_wise}\ndense: {mode: full, unit_bytes: 1024}\n",
+        "default: {kind: row_wise}\ndense: {mode: keep_after_forward, units: {\"distill.*\": {}}}\n"};
+    const struct outcome plain = train_on_ranks(2, replicated, "", "", NULL);
+    const struct outcome whole = train_on_ranks(2, replicated, taught[2], "", NULL);
+    assert_string_not_equal(whole.summary.checkpoint_sha256, plain.summary.checkpoint_sha256);
+    for (size_t p = 0; p < COUNT(plans); p++) {
+        const struct outcome cut = train_on_ranks(2, plans[p], taught[2], "", NULL);
+        assert_string_equal(cut.summary.checkpoint_sha256, whole.summary.checkpoint_sha256);
+        assert_memory_equal(cut.losses, whole.losses, sizeof whole.losses);
     }
 }
 
@@ -495,6 +529,7 @@ int main(void)
         cmocka_unit_test(decay_of_whole_tables_acts_once_a_step),
         cmocka_unit_test(means_of_ids_are_of_their_own_bags),
         cmocka_unit_test(histories_may_be_cut),
+        cmocka_unit_test(blank_teachers_count_as_in_the_whole_batch),
         cmocka_unit_test(losses_that_a_model_adds_share_alike),
         cmocka_unit_test(rows_of_sixteen_bits_are_learnt),
         cmocka_unit_test(products_of_bf16_differ_by_their_rounding),
@@ -506,6 +541,7 @@ int main(void)
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(micro_batches_take_less_memory),
         cmocka_unit_test(ranks_learn_what_one_does),
+        cmocka_unit_test(sharded_heads_learn_the_bits_of_replicas),
         cmocka_unit_test(hosts_sum_each_micro_batch),
         cmocka_unit_test(ranks_may_have_fewer_samples_than_micro_batches),
         cmocka_unit_test(ranks_reduce_gradients_once_a_step),

@@ -184,7 +184,8 @@ static void take_step(struct learner *learner, size_t step, size_t num_micro_bat
         samples->batch.label_mask = samples->batch.weights = NULL;
     assert_ok(ph_workspace_set_scalar(learner->workspace, "step", (double)step + 1));
     if (num_micro_batches > 1)
-        assert_ok(ph_workspace_set_scalar(learner->workspace, "whole", ph__batch_weight(&samples->batch)));
+        assert_ok(ph_workspace_set_scalar(
+            learner->workspace, "whole", ph__batch_weight(&samples->batch, PH_KNOWN_LABEL)));
     for (size_t i = 0; i < num_micro_batches; i++) {
         assert_ok(ph__micro_batch_cut(&micro, &samples->batch, 1, i, num_micro_batches));
         if (num_micro_batches > 1)

@@ -154,18 +154,27 @@ static void arrays_that_a_batch_lacks_stay_away(void **state)
     ph__micro_batch_fini(&micro);
 }
 
-static void a_batch_weighs_what_its_known_labels_do(void **state)
+static void a_batch_weighs_what_is_known_of_it(void **state)
 {
     (void)state;
     const ph_real labels[] = {0, 1, 1, 0, 0, 1}, mask[] = {1, 1, 0, 1, 0, 0}, weights[] = {2, .5, 8};
+    const ph_real teacher_mask[] = {0, 1, 1, 1, 1, 0};
     struct ph_batch batch = {.num_samples = 3, .num_tasks = 2, .labels = labels};
-    assert_true(ph__batch_weight(&batch) == 6);
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_LABEL) == 6);
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_BOTH) == 6);
     batch.label_mask = mask;
-    assert_true(ph__batch_weight(&batch) == 3);
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_LABEL) == 3);
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_TEACHER) == 6);
+    batch.teacher_mask = teacher_mask;
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_LABEL) == 3);
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_TEACHER) == 4);
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_BOTH) == 2);
     batch.weights = weights;
-    assert_true(ph__batch_weight(&batch) == 4.5);
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_LABEL) == 4.5);
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_TEACHER) == 11);
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_BOTH) == 2.5);
     batch.label_mask = NULL;
-    assert_true(ph__batch_weight(&batch) == 21);
+    assert_true(ph__batch_weight(&batch, PH_KNOWN_LABEL) == 21);
 }
 
 int main(void)
@@ -173,7 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_what_ranks_have_of_smaller_batches),
         cmocka_unit_test(arrays_that_a_batch_lacks_stay_away),
-        cmocka_unit_test(a_batch_weighs_what_its_known_labels_do),
+        cmocka_unit_test(a_batch_weighs_what_is_known_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
