@@ -26,7 +26,7 @@ cost       bytes and bits of the saved and the exported model, p50 of a served r
 
 What teachers say is kept in --out; the rows of all domains and the teachers, 6 GB a seed, go when a seed has been
 scored, unless --keep is given. Ends with 1 where a bar is missed. Build first: cmake --preset release && cmake --build
-build/release --target phloem phloem_shared
+build/release --target phloem libphloem.so
 """
 import argparse
 import concurrent.futures
