@@ -131,8 +131,12 @@ def doubled(columns, rows):
 
 def differences(stream, one, other, part=None):
     """Returns NE of one student less that of another, relative to the other's, by window of the second half."""
-    part = part or slice(len(other) // 2, None)
+    part = part or stream.part(WINDOWS // 2)
     return [ours["ne"] / theirs["ne"] - 1 for ours, theirs in zip(one[part], other[part], strict=True)]
+
+
+def second_half(stream, events):
+    return events[stream.part(WINDOWS // 2)]
 
 
 def students_of(stream, kinds):
@@ -162,7 +166,7 @@ def teacher_ne(stream, log):
 
 
 def mean_ne(stream, events):
-    return statistics.mean(event["ne"] for event in stream.second_half(events))
+    return statistics.mean(event["ne"] for event in second_half(stream, events))
 
 
 def gap(figures):
@@ -190,7 +194,7 @@ def search(figures):
         jobs = {f"search {kind} {more}": (data, recipe(kind, **more)) for kind, more in grid}
         events = students_of(stream, {"none": (data, recipe("none")), **jobs})
         for name in jobs:
-            third = slice(len(events[name]) * SCORED // WINDOWS, len(events[name]) // 2)
+            third = stream.part(SCORED, WINDOWS // 2)
             first.setdefault(name, []).append(differences(stream, events[name], events["none"], third))
             later.setdefault(name, []).append(differences(stream, events[name], events["none"]))
         for scale in (2, 5, 10):
@@ -224,7 +228,7 @@ def students(figures):
         events = students_of(stream, kinds)
         for name in kinds:
             results.setdefault(name, []).append(differences(stream, events[name], events["none"]))
-            pairs = zip(stream.second_half(events[name]), stream.second_half(events["none"]), strict=True)
+            pairs = zip(second_half(stream, events[name]), second_half(stream, events["none"]), strict=True)
             aucs.setdefault(name, []).append([ours["auc"] / theirs["auc"] - 1 for ours, theirs in pairs])
         results.setdefault("head beside single", []).append(differences(stream, events["head"], events["single"]))
         others = teacher_ne(stream, stream.log(CURRENT))
@@ -289,10 +293,9 @@ def age(figures):
         events = students_of(stream, kinds)
         for old in AGES:
             one, other = events[f"adapter {old}"], events[f"head {old}"]
-            part = slice(len(one) * AGED // WINDOWS, None)
             slope = adapter_slope(stream.path(f"students/adapter {old}"))
             values, slopes, nes = results.setdefault(old, ([], [], []))
-            values.append(differences(stream, one, other, part))
+            values.append(differences(stream, one, other, stream.part(AGED)))
             slopes.append(slope)
             nes.append(teacher_ne(stream, stream.log(f"age{old}"))["teacher"])
     print("| windows since the teacher learnt | its NE | slope of the adapter | adapter beside head |\n|---|---|---|---|")
@@ -337,7 +340,7 @@ def bias(figures):
         settings = {kind: (data, recipe(kind, weight=1)) for kind in seen}
         events = students_of(stream, {f"{kind} doubled": job for kind, job in settings.items()})
         for kind, values in seen.items():
-            half = stream.second_half(events[f"{kind} doubled"])
+            half = second_half(stream, events[f"{kind} doubled"])
             values.append(statistics.mean(event["calibration"] for event in half))
         expected.append(expected_bias(stream, data))
     print("| student | sum of predictions / sum of labels | expected |\n|---|---|---|")

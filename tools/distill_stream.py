@@ -5,7 +5,8 @@ import shutil
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "configs" / "foundation"
-DOMAIN = "2"  # the student's: a tenth of the rows
+DOMAIN, SHARE = "2", 10  # the student's: a tenth of the rows
+LOGGED_ROWS = 10000  # of a window that a student logs: train.progressive_rows of student.yaml
 WINDOWS, SNAPSHOTS = 20, (3, 7, 11, 15)  # windows that a teacher has learnt from; it scores from one window later on
 SCORED = SNAPSHOTS[0] + 1  # the first window with a teacher
 AGED, AGES = SNAPSHOTS[-1] + 1, (0, 1, 4, 14)  # of the teachers that score windows from AGED on
@@ -173,7 +174,7 @@ class Stream:
         return self.once(f"student_{name}.tsv", make)
 
     def student(self, name, data, settings):
-        """Trains a student; returns what it logs of each window of rows."""
+        """Trains a student; returns what it logs of each whole window of rows: the few rows behind them are noise."""
 
         def make(path):
             words = [f"--set={key}={value}" for key, value in settings.items()]
@@ -186,7 +187,9 @@ class Stream:
         folder = self.once(f"students/{name}", make)
         with open(folder / "metrics.jsonl", encoding="utf-8") as lines:
             events = [event for event in map(json.loads, lines) if event["event"] == "progressive"]
-        return events
+        return [event for event in events if event["rows"] == LOGGED_ROWS]
 
-    def second_half(self, events):
-        return events[len(events) // 2 :]
+    def part(self, first, end=None):
+        """Selects windows [first, end) of the stream among those that a student logs."""
+        logged = self.rows // SHARE // LOGGED_ROWS
+        return slice(first * logged // WINDOWS, end and end * logged // WINDOWS)
