@@ -326,7 +326,7 @@ def adapter_slope(folder):
 
     def log_odds(x):
         hidden = [max(0, w * x + b) for w, b in zip(tensors["deep.0.weight"], tensors["deep.0.bias"])]
-        return sum(h * w for h, w in zip(hidden, tensors["output.weight"])) + tensors["output.bias"][0]
+        return x + sum(h * w for h, w in zip(hidden, tensors["output.weight"])) + tensors["output.bias"][0]
 
     return (log_odds(1) - log_odds(-3)) / 4
 

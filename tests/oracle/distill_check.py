@@ -126,7 +126,7 @@ def gradients_of(tensors, rows, way, rate):
         targets = [("teacher", numpy.minimum(LABEL_SCALE * teacher, 1), WEIGHT)]
         if way == "adapter":
             adapter = Net(tensors, "distill.adapter.")
-            adapted = adapter.forward(numpy.log(odds) * known)
+            adapted = numpy.log(odds) * known + adapter.forward(numpy.log(odds) * known)
             adapter.backward(by_teacher * (sigmoid(adapted) - labels), gradients)
             targets.append(("adapted", sigmoid(adapted), 1))
         for name, target, weight in targets:

@@ -93,12 +93,14 @@ static void add_head(
     learn_teacher(distilling, logits, targets, weight);
 }
 
-/* Adds the adapter and its loss, and returns its logits. */
+/* Adds the adapter and its loss, and returns its logits: the teacher's log-odds and a correction. Log-odds
+ * are mostly below 0, where a perceptron alone is flat if none of its few units is active there. */
 static ph_value add_adapter(struct distilling *distilling)
 {
     struct ph_builder *builder = distilling->builder;
-    const ph_value logits =
-        perceptron(builder, "adapter", distilling->teacher.log_odds, ADAPTER_UNITS, distilling->num_tasks);
+    const ph_value log_odds = distilling->teacher.log_odds;
+    const ph_value logits = ph_add(
+        builder, log_odds, perceptron(builder, "adapter", log_odds, ADAPTER_UNITS, distilling->num_tasks));
     const ph_value labels = ph_input_labels(builder, distilling->num_tasks);
     add_loss(distilling, logits, labels, distilling->teacher.known, "taught_weight", 1);
     return logits;

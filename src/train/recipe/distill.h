@@ -5,14 +5,15 @@
  *
  *   single   h(z, y) + w h(z, p)
  *   head     h(z, y) + w h(head(b x), min(a p, 1))    the auxiliary head's gradient reaches x times b
- *   adapter  as head, + h(head'(b x), s)              s = sigmoid(adapter(log-odds of p)): the adapter learns
- *                                                     the labels, and s passes no gradient on
+ *   adapter  as head, + h(head'(b x), s)              s = sigmoid(l + adapter(l)), l the log-odds of p
  *
+ * The adapter learns the labels; s passes no gradient on.
  * The adapter learns from a row in the same step as the student, so that s is the adapter before it has seen
  * the row's label. Parameters of heads and adapter are "distill.…" (PH_TRAINING_SCOPE): a model that is saved
  * and served has none of them.
  *
- * Source: Liang et al. 2025 (arXiv 2502.17494, ExFM). Sizes of heads and adapter are ours. */
+ * Source: Liang et al. 2025 (arXiv 2502.17494, ExFM). Ours: sizes of heads and adapter, and that the adapter
+ * adds to l. */
 #ifndef PH_TRAIN_DISTILL_H
 #define PH_TRAIN_DISTILL_H
 
