@@ -20,7 +20,7 @@ class Stream:
     def __init__(self, figures, seed):
         self.figures, self.seed = figures, seed
         self.rows = figures.options.rows
-        self.folder = figures.out / f"seed{seed}"
+        self.folder = figures.out / f"{'untold' if figures.options.untold else 'seed'}{seed}"
         self.size = self.rows // WINDOWS
 
     def path(self, name):
@@ -56,8 +56,18 @@ class Stream:
 
         return self.once(f"windows_{first}_{end}.tsv", make)
 
+    def teacher_config(self):
+        """Returns the teacher's config, with --untold without the domain."""
+
+        def make(path):
+            told = (CONFIGS / "teacher.yaml").read_text(encoding="utf-8")
+            path.write_text(told.replace("{name: domain, kind: id, encoding: raw, rows: 3}", "{name: domain, kind: ignore}"),
+                            encoding="utf-8")
+
+        return self.once("teacher.yaml", make) if self.figures.options.untold else CONFIGS / "teacher.yaml"
+
     def train_teacher(self, folder, rows, *more):
-        words = ["train", CONFIGS / "teacher.yaml", "--out", folder, "--resume", "--quiet"]
+        words = ["train", self.teacher_config(), "--out", folder, "--resume", "--quiet"]
         settings = [f"data.train={rows}", f"seed={self.seed}", f"threads={self.figures.options.threads}", *more]
         self.figures.run(*words, *(word for setting in settings for word in ("--set", setting)))
 
