@@ -36,7 +36,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "configs" / "foundation"
 BUDGET, LIFE_HOURS, NUMBERS, TICK_SECONDS, BATCH = 0.1, 6, 16, 60, 256
-HEAD = {"train.distill": "head", "train.distill_weight": 1, "train.distill_gradient_scale": 3}
+HEAD = {"train.distill": "head", "train.distill_weight": 1, "train.distill_gradient_scale": 1}
 
 
 class Figures:

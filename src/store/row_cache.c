@@ -53,10 +53,11 @@ static size_t find_way(const struct set *set, uint64_t key)
 
 /* ---- reading ---- */
 
+/* Loads with acquire, so that the version that is read behind is not older than the row. */
 static void copy_out(const word *from, size_t num_bytes, unsigned char *to)
 {
     for (; num_bytes > 0; from++) {
-        const uint64_t bits = atomic_load_explicit(from, memory_order_relaxed);
+        const uint64_t bits = atomic_load_explicit(from, memory_order_acquire);
         const size_t size = ph__min(num_bytes, sizeof bits);
         memcpy(to, &bits, size);
         to += size;
@@ -70,11 +71,10 @@ static uint32_t read_way(struct ph__row_cache *cache, struct set *set, size_t wa
 {
     unsigned char row[cache->row_bytes];
     const uint32_t version = atomic_load_explicit(&set->versions[way], memory_order_acquire);
-    const uint32_t birth = atomic_load_explicit(&set->births[way], memory_order_relaxed);
+    const uint32_t birth = atomic_load_explicit(&set->births[way], memory_order_acquire);
     copy_out(row_of(cache, set, way), cache->row_bytes, row);
-    atomic_thread_fence(memory_order_acquire);
     if (version % 2 == 1 || birth == 0 ||
-        atomic_load_explicit(&set->keys[way], memory_order_relaxed) != key ||
+        atomic_load_explicit(&set->keys[way], memory_order_acquire) != key ||
         atomic_load_explicit(&set->versions[way], memory_order_relaxed) != version)
         return 0;
     if (birth < oldest) {
@@ -141,11 +141,12 @@ static bool is_full(const struct set *set, size_t way)
     return atomic_load_explicit(&set->births[way], memory_order_relaxed) > 0;
 }
 
+/* Makes the version odd. What is written until it is even again is stored with release, so that no reader
+ * sees it and the former version. */
 static void begin_way(struct set *set, size_t way)
 {
     const uint32_t version = atomic_load_explicit(&set->versions[way], memory_order_relaxed);
     atomic_store_explicit(&set->versions[way], version + 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
 }
 
 static void end_way(struct set *set, size_t way)
@@ -159,7 +160,7 @@ static void write_row(const struct ph__row_cache *cache, word *to, const unsigne
     for (size_t byte = 0; byte < cache->row_bytes; byte += sizeof(uint64_t)) {
         uint64_t bits = 0;
         memcpy(&bits, row + byte, ph__min(cache->row_bytes - byte, sizeof bits));
-        atomic_store_explicit(to++, bits, memory_order_relaxed);
+        atomic_store_explicit(to++, bits, memory_order_release);
     }
 }
 
@@ -175,8 +176,8 @@ void ph__row_cache_put(struct ph__row_cache *cache, uint64_t key, uint32_t birth
         add(&cache->num_rows, 1);
     }
     begin_way(set, way);
-    atomic_store_explicit(&set->keys[way], key, memory_order_relaxed);
-    atomic_store_explicit(&set->births[way], birth, memory_order_relaxed);
+    atomic_store_explicit(&set->keys[way], key, memory_order_release);
+    atomic_store_explicit(&set->births[way], birth, memory_order_release);
     atomic_store_explicit(&set->reads[way], 0, memory_order_relaxed);
     write_row(cache, to, row);
     end_way(set, way);
@@ -187,9 +188,9 @@ static void empty_way(struct ph__row_cache *cache, struct set *set, size_t way)
 {
     word *row = row_of(cache, set, way);
     begin_way(set, way);
-    atomic_store_explicit(&set->births[way], 0, memory_order_relaxed);
+    atomic_store_explicit(&set->births[way], 0, memory_order_release);
     for (size_t i = 0; i < cache->row_words; i++)
-        atomic_store_explicit(&row[i], 0, memory_order_relaxed);
+        atomic_store_explicit(&row[i], 0, memory_order_release);
     end_way(set, way);
     add(&cache->num_rows, UINT64_MAX);
 }
