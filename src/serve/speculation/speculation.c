@@ -367,13 +367,20 @@ static size_t embedding_dim_of(const struct ph__speculation *speculation, const 
 
 static ph_status check_fits(const struct ph__speculation *speculation, const struct ph__pair_teacher *teacher)
 {
-    if (teacher->encoder.dim == speculation->dim &&
-        embedding_dim_of(speculation, teacher->session) == speculation->embedding_dim)
-        return PH_OK;
-    return ph_fail(PH_ERROR_CHECKPOINT,
-        "%s: the model that stands there now tells %zu numbers of a pair, but served models read %zu; load "
-        "them anew to use it",
-        speculation->settings.teacher, teacher->encoder.dim, speculation->dim);
+    const size_t embedding_dim = embedding_dim_of(speculation, teacher->session);
+    if (teacher->encoder.dim != speculation->dim)
+        return ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: the model that stands there now tells %zu numbers of a pair, but served models read %zu; "
+            "load "
+            "them anew to use it",
+            speculation->settings.teacher, teacher->encoder.dim, speculation->dim);
+    if (embedding_dim != speculation->embedding_dim)
+        return ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: the model that stands there now has embeddings of %zu numbers for '%s', the one before had "
+            "%zu; load the served models anew to use it",
+            speculation->settings.teacher, embedding_dim, speculation->settings.user,
+            speculation->embedding_dim);
+    return PH_OK;
 }
 
 ph_status ph__speculation_refresh(struct ph__speculation *speculation, bool *has_changed_out)
