@@ -1,6 +1,7 @@
 /* Slates of 64 under half of the requests/s that a closed loop gets: a model that looks up what a foundation
- * model said of pairs, whose worker is busy on the processor that serves, beside the same model without it.
- * Rounds take turns. Then the worker is ended and the foundation model's folder removed under the same load.
+ * model said of pairs, whose worker is busy on the processor that serves, beside the same model without it
+ * and beside the look-up alone. Rounds take turns. Then the worker is ended and the foundation model's folder
+ * removed under the same load.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +11,16 @@
 #include "base/file/directory.h"
 #include "base/file/stream.h"
 #include "base/rng.h"
+#include "base/thread/clock.h"
 #include "sections.h"
+#include "serve/speculation/pair_cache.h"
 #include "serve/speculation/pair_teacher.h"
 #include "store/checkpoint_names.h"
 
 enum { SLATE = 64, NUM_USERS = 64, NUM_IDS = 12, NUM_NUMBERS = 16, SAMPLE = 2000, MAX_BATCH = 64 };
+enum { CACHED_USERS = 20000, LOOK_UPS = 20000 }; /* of SLATE pairs each */
+#define CACHE_BYTES ((uint64_t)256 << 20)
+#define MOST_LOOK_UP_US 10.
 #define MOST_ADDED_US 50
 #define MOST_RATIO 1.05
 
@@ -23,13 +29,16 @@ enum { SLATE = 64, NUM_USERS = 64, NUM_IDS = 12, NUM_NUMBERS = 16, SAMPLE = 2000
     "label, kind: label}\n"                                                                            \
     "    - {name: user, kind: id}\n    - {name: item, kind: id}\n    - {name: \"C*\", kind: id}\n%s"
 
+/* Ways of serving: without pairs; pairs are looked up, but the worker is off; the worker is busy. */
+enum { PLAIN, IDLE, BUSY, NUM_WAYS };
+
 struct pairs {
     struct setting *setting;
     const char *data, *teacher, *plain, *paired; /* paired: the repository with a speculation */
     struct server servers[2];                    /* without, with */
     struct traffic traffic;
     double rate;
-    struct load_result sums[2];
+    struct load_result sums[NUM_WAYS];
 };
 
 /* ---- models ---- */
@@ -205,20 +214,26 @@ static void print_rungs(const char *what, const struct figures *from, const stru
 
 /* ---- rounds ---- */
 
-static void run_round(struct pairs *pairs, size_t which, struct rounds *p50, struct rounds *p99, size_t round)
+static void run_round(struct pairs *pairs, size_t way)
 {
-    pairs->traffic.address = pairs->servers[which].http;
+    struct figures former = {0};
+    pairs->traffic.address = pairs->servers[way != PLAIN].http;
+    if (way != PLAIN)
+        former = ask_figures(pairs,
+            way == BUSY ? "{\"parameters\":{\"worker\":true}}" : "{\"parameters\":{\"worker\":false}}");
     struct load_result result =
         trial_run(pairs->setting, &pairs->traffic, pairs->rate, pairs->setting->seconds);
-    p50->values[round] = load_quantile(&result, .5) * 1e6;
-    p99->values[round] = load_quantile(&result, .99) * 1e6;
-    load_result_add(&pairs->sums[which], &result);
+    load_result_add(&pairs->sums[way], &result);
+    if (way == BUSY) {
+        const struct figures now = ask_figures(pairs, "{\"parameters\":{\"worker\":false}}");
+        print_rungs("worker busy", &former, &now);
+    }
 }
 
-static void report(struct pairs *pairs, const char *name, double share)
+static void report(struct pairs *pairs, const char *name, size_t way, double share)
 {
-    const double with = load_quantile(&pairs->sums[1], share) * 1e6;
-    const double without = load_quantile(&pairs->sums[0], share) * 1e6;
+    const double with = load_quantile(&pairs->sums[way], share) * 1e6;
+    const double without = load_quantile(&pairs->sums[PLAIN], share) * 1e6;
     trial_report(pairs->setting, &(struct shown){.figure = {.name = name,
                                                      .unit = "us",
                                                      .value = with,
@@ -231,18 +246,13 @@ static void report(struct pairs *pairs, const char *name, double share)
 
 static void take_turns(struct pairs *pairs)
 {
-    struct rounds p50[2], p99[2];
-    const struct figures before = ask_figures(pairs, "");
     for (size_t round = 0; round < pairs->setting->run.rounds; round++)
-        for (size_t i = 0; i < 2; i++)
-            run_round(pairs, (round + i) % 2, &p50[(round + i) % 2], &p99[(round + i) % 2], round);
-    const struct figures after = ask_figures(pairs, "");
-    print_rungs("worker busy", &before, &after);
-    report(pairs, "serve.server.pairs.p50", .5);
-    report(pairs, "serve.server.pairs.p99", .99);
-    printf("   medians of rounds: p50 %.1f, without %.1f; p99 %.1f, without %.1f us\n",
-        rounds_median(pairs->setting, &p50[1]), rounds_median(pairs->setting, &p50[0]),
-        rounds_median(pairs->setting, &p99[1]), rounds_median(pairs->setting, &p99[0]));
+        for (size_t i = 0; i < NUM_WAYS; i++)
+            run_round(pairs, (round + i) % NUM_WAYS);
+    report(pairs, "serve.server.pairs.worker_off.p50", IDLE, .5);
+    report(pairs, "serve.server.pairs.worker_off.p99", IDLE, .99);
+    report(pairs, "serve.server.pairs.p50", BUSY, .5);
+    report(pairs, "serve.server.pairs.p99", BUSY, .99);
 }
 
 /* Ends the worker and removes the foundation model under load. */
@@ -250,6 +260,7 @@ static void end_worker(struct pairs *pairs)
 {
     struct setting *setting = pairs->setting;
     pairs->traffic.address = pairs->servers[1].http;
+    (void)ask_figures(pairs, "{\"parameters\":{\"worker\":true}}");
     struct background *load = background_start(&pairs->traffic, pairs->rate);
     usleep((useconds_t)(setting->seconds * 5e5));
     const struct figures before = ask_figures(pairs, "{\"parameters\":{\"worker\":false}}");
@@ -269,9 +280,42 @@ static void end_worker(struct pairs *pairs)
     load_result_fini(&result);
 }
 
+/* ---- the look-up alone ---- */
+
+/* Looks up random slates in a cache that is larger than the processor's own. */
+static void measure_look_up(struct setting *setting)
+{
+    struct ph__rng_sequence rng = {.key = {.seed = 4}};
+    struct ph__pair_cache cache;
+    float numbers[NUM_NUMBERS] = {0}, features[SLATE * (NUM_NUMBERS + PH_EXTRA_FEATURES)];
+    uint64_t users[SLATE], items[SLATE];
+    struct rounds rounds;
+    bench_check(ph__pair_cache_open(&cache, CACHE_BYTES, NUM_NUMBERS, 3600, 1));
+    for (size_t i = 0; i < CACHED_USERS * SLATE; i++)
+        ph__pair_cache_put(&cache, PH_RUNG_pair, i / SLATE, i % SLATE, 1, numbers);
+    for (size_t round = 0; round < setting->run.rounds; round++) {
+        const double begin_s = ph__clock_seconds();
+        for (size_t i = 0; i < LOOK_UPS; i++) {
+            const uint64_t user = ph__rng_below(&rng, CACHED_USERS);
+            for (size_t k = 0; k < SLATE; k++) {
+                users[k] = user;
+                items[k] = k;
+            }
+            ph__pair_cache_look_up(&cache, 1, SLATE, users, items, features, NULL);
+        }
+        rounds.values[round] = (ph__clock_seconds() - begin_s) / LOOK_UPS * 1e6;
+    }
+    trial_report(setting, &(struct shown){.figure = {.name = "serve.server.pairs.look_up",
+                                              .unit = "us",
+                                              .value = rounds_median(setting, &rounds)},
+                              .most = MOST_LOOK_UP_US});
+    ph__pair_cache_close(&cache);
+}
+
 void measure_pairs(struct setting *setting)
 {
     struct pairs pairs = {.setting = setting};
+    measure_look_up(setting);
     make_models(&pairs);
     make_bodies(&pairs.traffic.bodies);
     const char *const repositories[] = {pairs.plain, pairs.paired};
@@ -285,9 +329,9 @@ void measure_pairs(struct setting *setting)
     printf("slates of %d at %.0f requests/s\n", SLATE, pairs.rate);
     take_turns(&pairs);
     end_worker(&pairs);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++)
         server_kill(&pairs.servers[i]);
+    for (size_t i = 0; i < NUM_WAYS; i++)
         load_result_fini(&pairs.sums[i]);
-    }
     bodies_fini(&pairs.traffic.bodies);
 }
