@@ -8,15 +8,19 @@
 #include "base/sizes.h"
 #include "base/text/number.h"
 
-enum { WAYS = 8, LINE_BYTES = 64, AT_ONCE = 16 };
+enum { WAYS = 8, LINE_BYTES = 64, AT_ONCE = 32 };
 
 typedef _Atomic uint64_t word;
 
-/* Births are 0 where a way is empty. */
+/* Births are 0 where a way is empty. A set takes two lines of the processor's cache, so that a look-up waits
+ * for these and for the row. */
 struct set {
     _Alignas(LINE_BYTES) word keys[WAYS];
-    _Atomic uint32_t births[WAYS], versions[WAYS], reads[WAYS];
+    _Atomic uint32_t births[WAYS];
+    _Atomic uint16_t versions[WAYS];
+    _Atomic uint8_t are_read; /* a bit a way: its row was read */
 };
+_Static_assert(sizeof(struct set) == (size_t)2 * LINE_BYTES, "a set takes two lines");
 
 struct ph__row_cache {
     struct set *sets; /* (num_sets) */
@@ -51,6 +55,11 @@ static size_t find_way(const struct set *set, uint64_t key)
     return way;
 }
 
+static bool is_read(const struct set *set, size_t way)
+{
+    return (atomic_load_explicit(&set->are_read, memory_order_relaxed) >> way & 1) != 0;
+}
+
 /* ---- reading ---- */
 
 /* Loads with acquire, so that the version that is read behind is not older than the row. */
@@ -70,7 +79,7 @@ static uint32_t read_way(struct ph__row_cache *cache, struct set *set, size_t wa
     uint32_t oldest, unsigned char *row_out)
 {
     unsigned char row[cache->row_bytes];
-    const uint32_t version = atomic_load_explicit(&set->versions[way], memory_order_acquire);
+    const uint16_t version = atomic_load_explicit(&set->versions[way], memory_order_acquire);
     const uint32_t birth = atomic_load_explicit(&set->births[way], memory_order_acquire);
     copy_out(row_of(cache, set, way), cache->row_bytes, row);
     if (version % 2 == 1 || birth == 0 ||
@@ -81,7 +90,8 @@ static uint32_t read_way(struct ph__row_cache *cache, struct set *set, size_t wa
         add(&cache->num_stale, 1);
         return 0;
     }
-    atomic_fetch_add_explicit(&set->reads[way], 1, memory_order_relaxed);
+    if (!is_read(set, way)) /* most were: the line stays as it is */
+        atomic_fetch_or_explicit(&set->are_read, (uint8_t)(1 << way), memory_order_relaxed);
     memcpy(row_out, row, cache->row_bytes);
     return birth;
 }
@@ -145,14 +155,14 @@ static bool is_full(const struct set *set, size_t way)
  * sees it and the former version. */
 static void begin_way(struct set *set, size_t way)
 {
-    const uint32_t version = atomic_load_explicit(&set->versions[way], memory_order_relaxed);
-    atomic_store_explicit(&set->versions[way], version + 1, memory_order_relaxed);
+    const uint16_t version = atomic_load_explicit(&set->versions[way], memory_order_relaxed);
+    atomic_store_explicit(&set->versions[way], (uint16_t)(version + 1), memory_order_relaxed);
 }
 
 static void end_way(struct set *set, size_t way)
 {
-    const uint32_t version = atomic_load_explicit(&set->versions[way], memory_order_relaxed);
-    atomic_store_explicit(&set->versions[way], version + 1, memory_order_release);
+    const uint16_t version = atomic_load_explicit(&set->versions[way], memory_order_relaxed);
+    atomic_store_explicit(&set->versions[way], (uint16_t)(version + 1), memory_order_release);
 }
 
 static void write_row(const struct ph__row_cache *cache, word *to, const unsigned char *row)
@@ -171,14 +181,14 @@ void ph__row_cache_put(struct ph__row_cache *cache, uint64_t key, uint32_t birth
     word *to = row_of(cache, set, way);
     if (is_full(set, way)) {
         add(&cache->num_replaced, 1);
-        add(&cache->num_never_read, atomic_load_explicit(&set->reads[way], memory_order_relaxed) == 0);
+        add(&cache->num_never_read, !is_read(set, way));
     } else {
         add(&cache->num_rows, 1);
     }
     begin_way(set, way);
     atomic_store_explicit(&set->keys[way], key, memory_order_release);
     atomic_store_explicit(&set->births[way], birth, memory_order_release);
-    atomic_store_explicit(&set->reads[way], 0, memory_order_relaxed);
+    atomic_fetch_and_explicit(&set->are_read, (uint8_t) ~(1 << way), memory_order_relaxed);
     write_row(cache, to, row);
     end_way(set, way);
     add(&cache->num_written, 1);
