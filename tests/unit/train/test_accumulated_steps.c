@@ -441,7 +441,7 @@ static void micro_batches_take_less_memory(void **state)
 static void ranks_learn_what_one_does(void **state)
 {
     (void)state;
-    static const struct {
+    const struct {
         const char *plan, *sets;
     } cases[] = {
         {"none", "optimizer.kind=adam"},
