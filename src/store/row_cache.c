@@ -205,14 +205,6 @@ static void empty_way(struct ph__row_cache *cache, struct set *set, size_t way)
     add(&cache->num_rows, UINT64_MAX);
 }
 
-void ph__row_cache_remove(struct ph__row_cache *cache, uint64_t key)
-{
-    struct set *set = set_of(cache, key);
-    const size_t way = find_way(set, key);
-    if (way < WAYS)
-        empty_way(cache, set, way);
-}
-
 void ph__row_cache_remove_if(
     struct ph__row_cache *cache, bool (*is_meant)(void *context, const void *row), void *context)
 {

@@ -31,7 +31,6 @@ uint32_t ph__row_cache_peek(const struct ph__row_cache *cache, uint64_t key, voi
 
 /* Writes a row that was born now, or since the last row: birth > 0. */
 void ph__row_cache_put(struct ph__row_cache *cache, uint64_t key, uint32_t birth, const void *row);
-void ph__row_cache_remove(struct ph__row_cache *cache, uint64_t key);
 /* Removes the rows that `is_meant` tells, and overwrites their bytes by zeros. Looks at every row. */
 void ph__row_cache_remove_if(
     struct ph__row_cache *cache, bool (*is_meant)(void *context, const void *row), void *context);

@@ -24,14 +24,14 @@ struct cli_replay_reader { /* session NULL: none are read */
 /* A stream, and its current request: neighbouring rows with the same text in the request's column. */
 struct cli_replay_stream { /* zero-initialised is closed */
     struct ph__keyed_lines lines;
-    size_t time, request, user_place, item; /* places */
-    bool has_line;                          /* a line is read that belongs to the next request */
-    struct ph__arena arena;                 /* of the current request */
-    double seconds;                         /* of its first row */
+    size_t time, request, user, item; /* places */
+    bool has_line;                    /* a line is read that belongs to the next request */
+    struct ph__arena arena;           /* of the current request */
+    double seconds;                   /* of its first row */
     size_t count, capacity;
-    uint64_t *users, *items; /* (count) hashes, as a server makes them */
-    struct ph__bytes *texts; /* (count) rows as they stand in the file */
-    struct ph_cell user;     /* of the first row */
+    uint64_t *users, *items;    /* (count) hashes, as a server makes them */
+    struct ph__bytes *texts;    /* (count) rows as they stand in the file */
+    struct ph_cell *user_cells; /* (count) */
     struct cli_replay_reader student, teacher;
     const struct ph__key_map *learnt; /* rows that the teacher has learnt from are refused; NULL: none are */
     const char *folder;               /* the teacher's */

@@ -33,7 +33,7 @@ ph_status cli_replay_open(struct cli_replay_stream *stream, const char *path,
     const char *const names[] = {columns->time, columns->request, columns->user, columns->item};
     *stream = (struct cli_replay_stream){
         .student = {.session = student, .filled = "fm_"}, .teacher = {.session = teacher}};
-    size_t *const places[] = {&stream->time, &stream->request, &stream->user_place, &stream->item};
+    size_t *const places[] = {&stream->time, &stream->request, &stream->user, &stream->item};
     PH_TRY(ph__keyed_lines_open(&stream->lines, path, cli_is_csv(path), names, 4));
     for (size_t i = 0; i < 4; i++)
         *places[i] = stream->lines.key_cells[i];
@@ -59,7 +59,9 @@ static uint64_t hash_cell(const struct ph__keyed_lines *lines, size_t place)
 
 static ph_status reserve_row(struct cli_replay_stream *stream)
 {
-    size_t users = stream->capacity, items = stream->capacity;
+    size_t users = stream->capacity, items = stream->capacity, cells = stream->capacity;
+    PH_TRY(ph__array_reserve(
+        (void **)&stream->user_cells, &cells, stream->count + 1, sizeof *stream->user_cells));
     PH_TRY(ph__array_reserve((void **)&stream->users, &users, stream->count + 1, sizeof *stream->users));
     PH_TRY(ph__array_reserve((void **)&stream->items, &items, stream->count + 1, sizeof *stream->items));
     return ph__array_reserve(
@@ -74,12 +76,13 @@ static ph_status add_row(struct cli_replay_stream *stream)
     PH_TRY(reserve_row(stream));
     PH_TRY(read_cells(stream, &stream->student));
     PH_TRY(read_cells(stream, &stream->teacher));
+    PH_TRY(ph__keyed_lines_copy(lines, 1, &stream->user, &stream->arena, &stream->user_cells[stream->count]));
     char *text = ph__arena_alloc(&stream->arena, lines->text.size + 1);
     if (text == NULL)
         return PH_ERROR_MEMORY;
     memcpy(text, lines->text.bytes, lines->text.size);
     stream->texts[stream->count] = (struct ph__bytes){text, lines->text.size};
-    stream->users[stream->count] = hash_cell(lines, stream->user_place);
+    stream->users[stream->count] = hash_cell(lines, stream->user);
     stream->items[stream->count++] = hash_cell(lines, stream->item);
     return PH_OK;
 }
@@ -90,16 +93,12 @@ static ph_status begin_request(struct cli_replay_stream *stream, const char **re
     const char *text = stream->lines.cells[stream->time];
     ph__arena_reset(&stream->arena);
     stream->count = 0;
-    if (!ph__number_parse(text, &stream->seconds) || stream->seconds < 0)
+    if (!ph__number_parse(text, &stream->seconds) || !(stream->seconds >= 0))
         return fail_line(stream, "the time is no number of seconds from 0 on");
     if (stream->seconds < former)
         return fail_line(stream, "the time is before that of the row above: sort the stream by time");
     *request_out = ph__arena_strdup(&stream->arena, stream->lines.cells[stream->request]);
-    const char *user = ph__arena_strdup(&stream->arena, stream->lines.cells[stream->user_place]);
-    if (*request_out == NULL || user == NULL)
-        return PH_ERROR_MEMORY;
-    stream->user = (struct ph_cell){.kind = PH_CELL_TEXT, .text = user, .length = strlen(user)};
-    return PH_OK;
+    return *request_out != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
 ph_status cli_replay_next(struct cli_replay_stream *stream, bool *has_request_out)
@@ -129,6 +128,7 @@ void cli_replay_close(struct cli_replay_stream *stream)
     close_reader(&stream->teacher);
     free(stream->users);
     free(stream->items);
+    free(stream->user_cells);
     free(stream->texts);
     ph__arena_fini(&stream->arena);
     *stream = (struct cli_replay_stream){.count = 0};

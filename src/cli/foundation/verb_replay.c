@@ -170,19 +170,13 @@ static ph_status write_rows(struct replay *replay)
     return PH_OK;
 }
 
-/* Tells what was asked, user by user. */
 static ph_status tell_asked(struct replay *replay)
 {
     const struct cli_replay_stream *stream = &replay->stream;
     struct cells_request request = teacher_request(replay);
-    for (size_t first = 0, end; first < stream->count; first = end) {
-        for (end = first + 1; end < stream->count && stream->users[end] == stream->users[first];)
-            end++;
-        const struct ph__asked asked = {stream->users[first], end - first, stream->items + first,
-            replay->scores + first, stream->user, &request.base, first};
-        PH_TRY(ph__speculation_asked(replay->speculation, stream->seconds, &asked));
-    }
-    return PH_OK;
+    const struct ph__asked asked = {
+        stream->count, stream->users, stream->items, replay->scores, stream->user_cells, &request.base};
+    return ph__speculation_asked(replay->speculation, stream->seconds, &asked);
 }
 
 static ph_status work_until(struct replay *replay, double seconds)
@@ -301,17 +295,12 @@ static ph_status run(struct replay *replay)
 static void print_coverage(
     const char *what, const struct ph__speculation_figures *from, const struct ph__speculation_figures *to)
 {
-    static const char *const names[] = {
-#define X(name) #name,
-        PH_RUNGS(X)
-#undef X
-    };
     uint64_t all = 0;
     for (size_t rung = 0; rung < PH_NUM_RUNGS; rung++)
         all += to->rungs[rung] - from->rungs[rung];
     printf("%-12s", what);
     for (size_t rung = 0; rung < PH_NUM_RUNGS; rung++)
-        printf(" %s %.4f", names[rung],
+        printf(" %s %.4f", ph__rung_name((enum ph__rung)rung),
             all > 0 ? (double)(to->rungs[rung] - from->rungs[rung]) / (double)all : 0);
     printf("\n");
 }

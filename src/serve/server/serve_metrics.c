@@ -60,17 +60,12 @@ static void add_latencies(struct page *page, struct ph__served *served)
 
 static void add_rungs(struct page *page, struct ph__served *served)
 {
-    static const char *const rungs[] = {
-#define X(name) #name,
-        PH_RUNGS(X)
-#undef X
-    };
     struct ph__speculator_figures figures;
     if (served->speculator == NULL)
         return;
     ph__speculator_figures(served->speculator, &figures);
     for (size_t i = 0; i < PH_NUM_RUNGS; i++) {
-        page->labels[NUM_LABELS] = (struct ph__prometheus_label){"rung", rungs[i]};
+        page->labels[NUM_LABELS] = (struct ph__prometheus_label){"rung", ph__rung_name((enum ph__rung)i)};
         ph__prometheus_count(&page->text, page->labels, NUM_LABELS + 1, figures.rungs[i]);
     }
 }

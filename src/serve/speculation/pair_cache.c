@@ -39,6 +39,16 @@ static void widen(size_t count, const uint16_t *halves, float *to)
     }
 }
 
+const char *ph__rung_name(enum ph__rung rung)
+{
+    static const char *const names[] = {
+#define X(name) #name,
+        PH_RUNGS(X)
+#undef X
+    };
+    return names[rung];
+}
+
 /* ---- births ---- */
 
 uint32_t ph__pair_cache_birth(double now)
@@ -98,8 +108,7 @@ static void look_up_user(struct ph__pair_cache *cache, double now, size_t count,
         atomic_fetch_add_explicit(&cache->found[rung], found[rung], memory_order_relaxed);
 }
 
-/* Returns the end of the run of rows that have the user of the first. */
-static size_t end_of_user(const uint64_t *users, size_t first, size_t count)
+size_t ph__pair_cache_end_of_user(const uint64_t *users, size_t first, size_t count)
 {
     size_t end = first + 1;
     while (end < count && users[end] == users[first])
@@ -112,7 +121,7 @@ void ph__pair_cache_look_up(struct ph__pair_cache *cache, double now, size_t cou
 {
     const size_t width = cache->dim + PH_EXTRA_FEATURES;
     for (size_t first = 0, end; first < count; first = end) {
-        end = ph__min(end_of_user(users, first, count), first + AT_ONCE);
+        end = ph__min(ph__pair_cache_end_of_user(users, first, count), first + AT_ONCE);
         look_up_user(cache, now, end - first, users[first], items + first, features + first * width,
             rungs != NULL ? rungs + first : NULL);
     }

@@ -22,6 +22,8 @@ enum ph__rung {
         PH_NUM_RUNGS
 };
 
+const char *ph__rung_name(enum ph__rung rung);
+
 struct ph__pair_cache { /* zero-initialised is closed */
     struct ph__row_cache *rows;
     size_t dim;
@@ -39,6 +41,9 @@ void ph__pair_cache_close(struct ph__pair_cache *cache);
  * not wanted. Any thread. */
 void ph__pair_cache_look_up(struct ph__pair_cache *cache, double now, size_t count, const uint64_t *users,
     const uint64_t *items, float *features, uint8_t *rungs);
+
+/* Returns the end of the rows from `first` on that have its user. */
+size_t ph__pair_cache_end_of_user(const uint64_t *users, size_t first, size_t count);
 
 /* ---- the writer ---- */
 

@@ -19,8 +19,8 @@ struct user {
     double first, last; /* seconds of requests */
     double recent;      /* requests, of which half are forgotten every half_seconds */
     size_t count, capacity;
-    uint64_t *items; /* (count) of the last slate */
-    float *scores;
+    uint64_t *items;      /* (count) of the last slate */
+    uint8_t *bins;        /* (count) of their scores */
     uint32_t *places;     /* (count) in rows */
     uint32_t *streaks;    /* (count) slates in a row that showed the item */
     struct ph__rows rows; /* of the slate as it was shown; empty: none are kept */
@@ -44,13 +44,13 @@ struct ph__pair_predictor {
 
 /* ---- the chance to stay ---- */
 
-static size_t score_bin(float score)
+static uint8_t bin_of_score(float score)
 {
     const double odds = log((double)score / (1 - (double)score) + 1e-9);
-    return (size_t)fmin(fmax((odds + 4) * SCORE_BINS / 8, 0), SCORE_BINS - 1);
+    return (uint8_t)fmin(fmax((odds + 4) * SCORE_BINS / 8, 0), SCORE_BINS - 1);
 }
 
-static size_t wait_bin(double seconds)
+static size_t bin_of_wait(double seconds)
 {
     static const double ends[WAIT_BINS - 1] = {600, 3600, 3 * 3600, 6 * 3600, 12 * 3600};
     size_t bin = 0;
@@ -69,10 +69,11 @@ static size_t streak_bin(uint32_t streak)
 
 /* Returns the share that stayed: drawn towards that of all scores while few were seen, and this one towards
  * one half. */
-static double stay_of(const struct ph__pair_predictor *predictor, float score, uint32_t streak, double wait)
+static double stay_of(
+    const struct ph__pair_predictor *predictor, size_t score_bin, uint32_t streak, size_t wait_bin)
 {
-    const struct share *shares = predictor->stays[wait_bin(wait)][streak_bin(streak)];
-    const struct share *all = &shares[SCORE_BINS], *own = &shares[score_bin(score)];
+    const struct share *shares = predictor->stays[wait_bin][streak_bin(streak)];
+    const struct share *all = &shares[SCORE_BINS], *own = &shares[score_bin];
     const double prior = (all->stayed + 1) / (all->shown + 2);
     return (own->stayed + PRIOR_SHOWN * prior) / (own->shown + PRIOR_SHOWN);
 }
@@ -90,9 +91,9 @@ static void count_stays(
     struct ph__pair_predictor *predictor, const struct user *user, double wait, const struct ph__slate *slate)
 {
     for (size_t i = 0; i < user->count; i++) {
-        struct share *shares = predictor->stays[wait_bin(wait)][streak_bin(user->streaks[i])];
+        struct share *shares = predictor->stays[bin_of_wait(wait)][streak_bin(user->streaks[i])];
         const bool stays = place_of(slate->items, slate->count, user->items[i]) < slate->count;
-        struct share *const both[] = {&shares[score_bin(user->scores[i])], &shares[SCORE_BINS]};
+        struct share *const both[] = {&shares[user->bins[i]], &shares[SCORE_BINS]};
         for (size_t k = 0; k < 2; k++) {
             both[k]->shown++;
             both[k]->stayed += stays;
@@ -107,7 +108,7 @@ static void drop_user(struct ph__pair_predictor *predictor, size_t slot)
     struct user *user = &predictor->users[slot], *last = &predictor->users[--predictor->num_users];
     ph__key_map_remove(&predictor->slots, user->key);
     free(user->items);
-    free(user->scores);
+    free(user->bins);
     free(user->places);
     free(user->streaks);
     free(user->profile);
@@ -170,11 +171,11 @@ static ph_status take_streaks(struct user *user, const struct ph__slate *slate)
 
 static ph_status reserve_slate(struct user *user, size_t count)
 {
-    size_t scores = user->capacity, places = user->capacity;
-    PH_TRY(ph__array_reserve((void **)&user->scores, &scores, count, sizeof *user->scores));
+    size_t bins = user->capacity, places = user->capacity;
+    PH_TRY(ph__array_reserve((void **)&user->bins, &bins, count, sizeof *user->bins));
     PH_TRY(ph__array_reserve((void **)&user->places, &places, count, sizeof *user->places));
     PH_TRY(ph__array_reserve((void **)&user->items, &user->capacity, count, sizeof *user->items));
-    user->capacity = ph__min(user->capacity, ph__min(scores, places));
+    user->capacity = ph__min(user->capacity, ph__min(bins, places));
     return PH_OK;
 }
 
@@ -187,7 +188,7 @@ static ph_status take_slate(struct user *user, const struct ph__slate *slate)
         if (slate->rows != NULL)
             PH_TRY(ph__rows_append(&user->rows, slate->rows, i));
         user->items[i] = slate->items[i];
-        user->scores[i] = slate->scores[i];
+        user->bins[i] = bin_of_score(slate->scores[i]);
         user->places[i] = (uint32_t)i;
     }
     user->count = slate->count;
@@ -245,7 +246,7 @@ static double requests_of(const struct ph__pair_predictor *predictor, const stru
 struct forecast {
     double rate;     /* requests a second */
     double requests; /* while a row lives */
-    double wait;     /* seconds until the next one */
+    size_t wait_bin; /* of the time until the next one */
 };
 
 static struct forecast forecast_of(
@@ -254,19 +255,19 @@ static struct forecast forecast_of(
     const double rate = rate_of(predictor, user, now), waited = now - user->last;
     const bool is_in_session = chance_of_session(predictor, user, now) > .5;
     return (struct forecast){
-        rate, requests_of(predictor, user, now), is_in_session ? 0 : fmax(waited, 1 / rate)};
+        rate, requests_of(predictor, user, now), bin_of_wait(is_in_session ? 0 : fmax(waited, 1 / rate))};
 }
 
 static double asks_of(const struct ph__pair_predictor *predictor, const struct user *user, size_t place,
     const struct forecast *forecast)
 {
-    const float score = user->scores[place];
+    const size_t bin = user->bins[place];
     const uint32_t streak = user->streaks[place];
     const double requests = fmin(forecast->requests, MOST_REQUESTS);
-    double shown = stay_of(predictor, score, streak, forecast->wait), sum = 0;
+    double shown = stay_of(predictor, bin, streak, forecast->wait_bin), sum = 0;
     for (uint32_t k = 0; k < requests; k++) {
         sum += shown * fmin(requests - k, 1);
-        shown *= stay_of(predictor, score, streak + k + 1, 0);
+        shown *= stay_of(predictor, bin, streak + k + 1, 0);
     }
     return sum;
 }
@@ -407,7 +408,7 @@ void ph__pair_predictor_forget_item(struct ph__pair_predictor *predictor, uint64
                 user->items[count] = user->items[i];
                 user->places[count] = user->places[i];
                 user->streaks[count] = user->streaks[i];
-                user->scores[count++] = user->scores[i];
+                user->bins[count++] = user->bins[i];
             }
         user->count = count;
     }

@@ -28,19 +28,16 @@ static const struct ph__tensor *find_tensor(
     return NULL;
 }
 
-/* Hashes a column's values (count); *count is set by the first column. */
+/* Hashes a column's values: keys_out (count). */
 static ph_status hash_column(const struct ph__speculated *speculated, const char *name,
-    struct ph__arena *arena, uint64_t **keys_out, size_t *count)
+    struct ph__arena *arena, uint64_t **keys_out, size_t *count_out)
 {
     const struct ph__tensor *tensor = find_tensor(speculated->tensors, speculated->num_tensors, name);
     if (tensor == NULL)
         return ph_fail(PH_ERROR_DATA, "the request has no input '%s', by which pairs are looked up", name);
     if (!ph__tensor_is_text(tensor) && !ph__tensor_is_integer(tensor))
         return ph_fail(PH_ERROR_DATA, "tensor '%s': it must be BYTES or whole numbers", name);
-    if (*count != 0 && tensor->count != *count)
-        return ph_fail(
-            PH_ERROR_DATA, "tensor '%s' has %zu rows, the request %zu", name, tensor->count, *count);
-    *count = tensor->count;
+    *count_out = tensor->count;
     *keys_out = ph__arena_alloc_array(arena, tensor->count, sizeof **keys_out);
     if (*keys_out == NULL)
         return PH_ERROR_MEMORY;
@@ -100,11 +97,14 @@ ph_status ph__speculated_look_up(const struct ph__speculated_source *source, str
     const struct ph_speculation_settings *settings = ph__speculation_settings(source->core);
     const size_t width = ph__speculation_num_columns(source->core);
     struct ph__tensor *picked = ph__arena_alloc_array(arena, speculated->num_tensors + width, sizeof *picked);
-    size_t num_picked = 0, num_features;
+    size_t num_picked = 0, num_items, num_features;
     if (picked == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(hash_column(speculated, settings->user, arena, &speculated->users, &speculated->count));
-    PH_TRY(hash_column(speculated, settings->item, arena, &speculated->items, &speculated->count));
+    PH_TRY(hash_column(speculated, settings->item, arena, &speculated->items, &num_items));
+    if (num_items != speculated->count)
+        return ph_fail(PH_ERROR_DATA, "tensor '%s' has %zu rows, but '%s' has %zu", settings->item, num_items,
+            settings->user, speculated->count);
     if (!ph__size_mul(speculated->count, width, &num_features))
         return ph__out_of_memory("%zu rows", speculated->count);
     speculated->features = ph__arena_alloc_array(arena, num_features, sizeof *speculated->features);
@@ -155,6 +155,22 @@ static bool copy_tensor(struct ph__note *note, const struct ph__tensor *tensor, 
     return texts != NULL;
 }
 
+/* Makes a cell of each row's user. */
+static bool list_users(struct ph__note *note, const struct ph__tensor *users)
+{
+    note->user_cells = ph__arena_alloc_array(&note->arena, users->count, sizeof *note->user_cells);
+    for (size_t i = 0; i < users->count && note->user_cells != NULL; i++) {
+        struct ph_cell *cell = &note->user_cells[i];
+        if (ph__tensor_is_text(users)) {
+            const struct ph__bytes text = ph__tensor_text(users, i);
+            *cell = (struct ph_cell){.kind = PH_CELL_TEXT, .text = text.bytes, .length = text.size};
+        } else {
+            *cell = (struct ph_cell){.kind = PH_CELL_INTEGER, .integer = ph__tensor_integer(users, i)};
+        }
+    }
+    return note->user_cells != NULL;
+}
+
 static bool copy_tensors(struct ph__note *note, const struct ph__name_index *columns, const char *user,
     const struct ph__speculated *speculated)
 {
@@ -167,8 +183,8 @@ static bool copy_tensors(struct ph__note *note, const struct ph__name_index *col
         if (!copy_tensor(note, tensor, copy))
             return false;
         note->num_tensors++;
-        if (ph__bytes_are(copy->name, user))
-            note->user_tensor = copy;
+        if (ph__bytes_are(copy->name, user) && !list_users(note, copy))
+            return false;
     }
     return note->tensors != NULL;
 }

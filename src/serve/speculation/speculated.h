@@ -33,7 +33,7 @@ struct ph__note {
     struct ph__arena arena;
     struct ph__tensor *tensors; /* (num_tensors) that the teacher reads */
     size_t num_tensors, count;
-    const struct ph__tensor *user_tensor;
+    struct ph_cell *user_cells; /* (count) */
     uint64_t *users, *items;
     float *scores, *features;
     struct ph__bytes request;

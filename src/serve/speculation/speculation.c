@@ -149,20 +149,31 @@ static ph_status keep_embedding(
     return PH_OK;
 }
 
-ph_status ph__speculation_asked(
-    struct ph__speculation *speculation, double now, const struct ph__asked *asked)
+/* Takes a slate: rows [first, end) of a request. */
+static ph_status take_slate(
+    struct ph__speculation *speculation, double now, const struct ph__asked *asked, size_t first, size_t end)
 {
     struct ph__rows *rows = ph__pair_teacher_rows(&speculation->teacher);
-    const struct ph__slate slate = {asked->user, asked->count, asked->items, asked->scores, rows};
+    const struct ph__slate slate = {
+        asked->users[first], end - first, asked->items + first, asked->scores + first, rows};
     rows->num_rows = 0;
-    ph_status status =
-        ph__pair_teacher_take(&speculation->teacher, asked->request, asked->first, asked->count);
+    ph_status status = ph__pair_teacher_take(&speculation->teacher, asked->request, first, slate.count);
     if (status == PH_OK)
         status = ph__pair_predictor_asked(speculation->predictor, now, &slate);
     rows->num_rows = 0;
     PH_TRY(status);
-    const size_t index = ph__pair_predictor_find(speculation->predictor, asked->user);
-    return keep_embedding(speculation, profile_of(speculation, index), &asked->user_cell);
+    const size_t index = ph__pair_predictor_find(speculation->predictor, slate.user);
+    return keep_embedding(speculation, profile_of(speculation, index), &asked->user_cells[first]);
+}
+
+ph_status ph__speculation_asked(
+    struct ph__speculation *speculation, double now, const struct ph__asked *asked)
+{
+    for (size_t first = 0, end; first < asked->count; first = end) {
+        end = ph__pair_cache_end_of_user(asked->users, first, asked->count);
+        PH_TRY(take_slate(speculation, now, asked, first, end));
+    }
+    return PH_OK;
 }
 
 /* ---- means ---- */

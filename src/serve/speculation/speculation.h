@@ -65,15 +65,13 @@ void ph__speculation_own(struct ph__speculation *speculation);
 /* Closes the teacher: nothing is computed before ph__speculation_refresh has opened it again. */
 void ph__speculation_close_teacher(struct ph__speculation *speculation);
 
-/* Rows of one user that were asked for. */
+/* Rows of a request that was answered; neighbouring ones of a user are a slate. */
 struct ph__asked {
-    uint64_t user;
     size_t count;
-    const uint64_t *items;       /* (count) */
-    const float *scores;         /* (count) */
-    struct ph_cell user_cell;    /* for the teacher's embedding of the user */
-    struct ph__request *request; /* gives the teacher's columns of the rows */
-    size_t first;                /* row of the request */
+    const uint64_t *users, *items;    /* (count) */
+    const float *scores;              /* (count) */
+    const struct ph_cell *user_cells; /* (count), for the teacher's embedding of the user */
+    struct ph__request *request;      /* gives the teacher's columns of the rows */
 };
 
 /* Takes what was asked and answered. PH_ERROR_DATA: the teacher cannot read a row. */

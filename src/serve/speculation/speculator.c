@@ -141,43 +141,26 @@ static ph_status encode_tensors(struct ph__request *base, struct ph__context *co
     return ph__tensor_rows_encode(&request->rows, request->session, context, row);
 }
 
-static struct ph_cell user_cell(const struct ph__note *note, size_t row)
-{
-    const struct ph__tensor *tensor = note->user_tensor;
-    if (!ph__tensor_is_text(tensor))
-        return (struct ph_cell){.kind = PH_CELL_INTEGER, .integer = ph__tensor_integer(tensor, row)};
-    const struct ph__bytes text = ph__tensor_text(tensor, row);
-    return (struct ph_cell){.kind = PH_CELL_TEXT, .text = text.bytes, .length = text.size};
-}
-
-static ph_status learn_users(
-    struct ph__speculator *speculator, const struct ph__note *note, struct tensor_request *request)
-{
-    for (size_t first = 0, end; first < note->count; first = end) {
-        for (end = first + 1; end < note->count && note->users[end] == note->users[first];)
-            end++;
-        const struct ph__asked asked = {note->users[first], end - first, note->items + first,
-            note->scores + first, user_cell(note, first), &request->base, first};
-        PH_TRY(ph__speculation_asked(speculator->core, note->now, &asked));
-    }
-    return PH_OK;
-}
-
 static ph_status learn(struct ph__speculator *speculator, struct ph__note *note)
 {
     struct ph_session *session = ph__speculation_teacher(speculator->core)->session;
+    struct ph__tensor *tensors = ph__arena_alloc_array(&note->arena, note->num_tensors, sizeof *tensors);
     struct tensor_request request = {{note->count, encode_tensors}, {0}, session};
     size_t count = 0;
     if (session == NULL)
         return PH_OK;
-    for (size_t i = 0; i < note->num_tensors; i++) /* the teacher may have lost a column since */
+    if (tensors == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < note->num_tensors; i++) /* user and item need not be columns of the teacher */
         if (ph__tensor_rows_has(&session->inputs.index, note->tensors[i].name))
-            note->tensors[count++] = note->tensors[i];
-    const bool has_user = count > 0 && note->user_tensor != NULL;
-    if (!has_user)
-        return ph_fail(PH_ERROR_DATA, "the request has no input of the foundation model");
-    PH_TRY(ph__tensor_rows_match(session, note->tensors, count, &note->arena, &request.rows));
-    return learn_users(speculator, note, &request);
+            tensors[count++] = note->tensors[i];
+    PH_TRY(ph__tensor_rows_match(session, tensors, count, &note->arena, &request.rows));
+    if (request.rows.num_rows != note->count)
+        return ph_fail(PH_ERROR_DATA, "the foundation model's inputs have %zu rows, the request %zu",
+            request.rows.num_rows, note->count);
+    const struct ph__asked asked = {
+        note->count, note->users, note->items, note->scores, note->user_cells, &request.base};
+    return ph__speculation_asked(speculator->core, note->now, &asked);
 }
 
 static void take_note(struct ph__speculator *speculator, struct ph__note *note)

@@ -55,10 +55,7 @@ static void rows_are_found_while_they_are_young(void **state)
     assert_int_equal(get(cache, key_of(NUM_KEYS), 1), 0);
     put(cache, key_of(7), 20);
     assert_int_equal(get(cache, key_of(7), 15), 20);
-    ph__row_cache_remove(cache, key_of(7));
-    ph__row_cache_remove(cache, key_of(NUM_KEYS));
-    assert_int_equal(get(cache, key_of(7), 1), 0);
-    assert_int_equal(ph__row_cache_counts(cache).num_rows, NUM_KEYS - 1);
+    assert_int_equal(ph__row_cache_counts(cache).num_rows, NUM_KEYS);
     ph__row_cache_destroy(cache);
 }
 

@@ -322,6 +322,45 @@ static void bad_requests_are_refused(void **state)
     stop();
 }
 
+/* Inputs are read by names, whatever their order and the columns that the teacher does not read. */
+#define NARROW                                                                              \
+    "{\"inputs\":[{\"name\":\"shop\",\"datatype\":\"INT64\",\"shape\":[2],\"data\":[0,1]}," \
+    "{\"name\":\"user\",\"datatype\":\"BYTES\",\"shape\":[%d],\"data\":[%s]},"              \
+    "{\"name\":\"price\",\"datatype\":\"INT64\",\"shape\":[%d],\"data\":[%s]}]}"
+
+static void a_teacher_need_not_read_user_and_item(void **state)
+{
+    (void)state;
+    char text[2048], former[512];
+    snprintf(text, sizeof text,
+        "seed: 3\ndata:\n  train: %s\n  fields:\n    - {name: label, kind: label}\n"
+        "    - {name: price, kind: id, encoding: hash, rows: 50}\n    - {name: \"*\", kind: ignore}\n"
+        "model: {kind: dnn, embedding_dim: 4, embedding_init_std: 0.3, hidden_units: [16]}\n",
+        write_rows("narrow.csv"));
+    snprintf(former, sizeof former, "%s", teacher);
+    snprintf(teacher, sizeof teacher, "%s", make_folder("narrow", text));
+    struct ph_cell cells[SAMPLE];
+    for (int64_t i = 0; i < SAMPLE; i++)
+        cells[i] = (struct ph_cell){.kind = PH_CELL_INTEGER, .integer = i % 40};
+    put_pair_encoder(teacher, PAIR_DIM, SAMPLE, cells);
+    write_speculation("");
+    start();
+    snprintf(text, sizeof text, NARROW, 2, "\"u1\",\"u2\"", 2, "5,6"); /* two users: two slates */
+    expect("POST /v2/models/ads/infer", text, 200, "probability");
+    await(has_figure("teacher_rows", "2"));
+    expect("POST /v2/models/ads/infer", text, 200, "probability");
+    assert_true(has_rung("pair", "2"));
+    snprintf(text, sizeof text, NARROW, 2, "\"u3\",\"u3\"", 1, "5"); /* the worker refuses it */
+    expect("POST /v2/models/ads/infer", text, 200, "probability");
+    await(has_figure("waiting", "0"));
+    snprintf(text, sizeof text, NARROW, 0, "", 2, "5,6");
+    expect("POST /v2/models/ads/infer", text, 400, "'shop' has 2 rows, but 'user' has 0");
+    stop();
+    drop_server(NULL);
+    snprintf(teacher, sizeof teacher, "%s", former);
+    write_speculation("");
+}
+
 static void expect_not_loaded(const char *more, const char *part)
 {
     write_speculation(more);
@@ -365,6 +404,7 @@ int main(void)
         TEST(requests_do_without_worker_and_teacher),
         TEST(another_version_of_the_student_keeps_the_cache),
         TEST(bad_requests_are_refused),
+        TEST(a_teacher_need_not_read_user_and_item),
         TEST(what_cannot_be_served_is_not_loaded),
     };
     return cmocka_run_group_tests(tests, make_all, NULL);

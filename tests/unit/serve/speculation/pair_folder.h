@@ -40,18 +40,15 @@ static inline void hidden_of(
     ph_session_close(session);
 }
 
-/* Fits the encoder of a folder, and puts it there. */
-static inline void fit_pair_encoder(const char *folder, size_t dim)
+/* Fits the encoder of a folder to rows, and puts it there. */
+static inline void put_pair_encoder(const char *folder, size_t dim, size_t count, const struct ph_cell *cells)
 {
-    static struct ph_cell cells[SAMPLE][PAIR_COLUMNS];
     struct ph__pair_encoder encoder;
     float *z, *logits;
     size_t width;
     char path[600];
-    for (int64_t i = 0; i < SAMPLE; i++)
-        fill_pair(cells[i], i % 23, i * 7 % 50);
-    hidden_of(folder, SAMPLE, &cells[0][0], &z, &logits, &width);
-    assert_ok(ph__pair_encoder_fit(SAMPLE, width, z, 1, logits, dim, &encoder));
+    hidden_of(folder, count, cells, &z, &logits, &width);
+    assert_ok(ph__pair_encoder_fit(count, width, z, 1, logits, dim, &encoder));
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     assert_ok(ph__checkpoint_read_seal(path, encoder.teacher));
     snprintf(path, sizeof path, "%s/" PH_PAIR_ENCODER_FILE, folder);
@@ -59,6 +56,14 @@ static inline void fit_pair_encoder(const char *folder, size_t dim)
     ph__pair_encoder_fini(&encoder);
     free(z);
     free(logits);
+}
+
+static inline void fit_pair_encoder(const char *folder, size_t dim)
+{
+    static struct ph_cell cells[SAMPLE][PAIR_COLUMNS];
+    for (int64_t i = 0; i < SAMPLE; i++)
+        fill_pair(cells[i], i % 23, i * 7 % 50);
+    put_pair_encoder(folder, dim, SAMPLE, &cells[0][0]);
 }
 
 /* Gives e (count, dim) of pairs by the files of a folder alone. */

@@ -55,15 +55,18 @@ static ph_status encode(struct ph__request *base, struct ph__context *context, s
 static void ask(struct ph__speculation *speculation, double now, uint64_t user, uint64_t first)
 {
     struct ph_cell cells[ITEMS][PAIR_COLUMNS];
-    uint64_t items[ITEMS];
+    uint64_t items[ITEMS], users[ITEMS];
     float scores[ITEMS];
+    struct ph_cell user_cells[ITEMS];
     struct pairs_request request = {{ITEMS, encode}, speculation, &cells[0][0]};
     for (uint64_t i = 0; i < ITEMS; i++) {
         fill_pair(cells[i], (int64_t)user, (int64_t)(first + i));
+        users[i] = user;
         items[i] = first + i;
         scores[i] = .5f;
+        user_cells[i] = cells[i][2];
     }
-    const struct ph__asked asked = {user, ITEMS, items, scores, cells[0][2], &request.base, 0};
+    const struct ph__asked asked = {ITEMS, users, items, scores, user_cells, &request.base};
     assert_ok(ph__speculation_asked(speculation, now, &asked));
 }
 
