@@ -1,5 +1,6 @@
 #include "cli/config_text.h"
 
+#include "cli/foundation/replay.h"
 #include "hub/server/hub_options.h"
 #include "serve/repository/served_settings.h"
 #include "serve/server/server_options.h"
@@ -21,8 +22,8 @@ ph_status cli_config_print(const char *path, const struct cli_texts *sets)
 }
 
 /* Option tables of configs that are not for training. */
-static const struct ph__option_table *const verbs[] = {
-    &ph__hub_options, &ph__server_options, &ph__served_options, &ph__speculation_options};
+static const struct ph__option_table *const verbs[] = {&ph__hub_options, &ph__server_options,
+    &ph__served_options, &ph__speculation_options, &cli_replay_options};
 
 ph_status cli_config_describe(bool is_markdown)
 {

@@ -3,7 +3,10 @@
 #ifndef PH_CLI_REPLAY_H
 #define PH_CLI_REPLAY_H
 
+#include "base/option/option.h"
 #include "cli/foundation/learnt_rows.h"
+
+extern const struct ph__option_table cli_replay_options; /* section "replay" */
 
 /* Columns that say what a row is. */
 struct cli_replay_columns {

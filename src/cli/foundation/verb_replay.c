@@ -46,9 +46,9 @@ static const struct ph__option options[] = {
     PH_TEXT_KEY("request", KEY(request), "request", "Column that is the same in all rows of a request."),
 };
 
-static const struct ph__option_table replay_options = {
+const struct ph__option_table cli_replay_options = {
     .section = "replay",
-    .help = "Keys of phloem replay.",
+    .help = "Keys of phloem replay; those of serve.model.speculation stand under speculation there.",
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct replay_settings),
@@ -326,8 +326,8 @@ static void print_figures(const struct replay *replay)
 
 static ph_status read_settings(struct replay *replay)
 {
-    const struct ph__section sections[] = {
-        {&replay_options, &replay->settings}, {&ph__speculation_file_options, &replay->speculation_settings}};
+    const struct ph__section sections[] = {{&cli_replay_options, &replay->settings},
+        {&ph__speculation_file_options, &replay->speculation_settings}};
     PH_TRY(cli_sets_add(&replay->sets, &replay->arena, "speculation.teacher", replay->teacher));
     PH_TRY(
         ph__config_read(replay->config, replay->sets.items, replay->sets.count, sections, 2, &replay->arena));

@@ -2,12 +2,11 @@
  * the user's last one. Labels are drawn by a planted model of user, item and a context that lasts for hours,
  * until another one is drawn.
  *
- *     logit = bias + scale (sqrt(c) <u, cos(p) v + sin(p) v'> / sqrt(K) + sqrt((1 - c) / 2) (a_user +
- * b_item))
+ *     logit = bias + scale (sqrt(c) <u, cos(p) v + sin(p) v'> / sqrt(K) + sqrt((1 - c) / 2) (a + b))
  *
- * p is the context's phase, c context_share; all numbers are from N(0,1). An item of the last slate stays
- * with a chance that rises with the user's liking; others are drawn by Zipf's law. Everything is a function
- * of the settings.
+ * p is the context's phase, c context_share; a, u are the user's, b, v, v' the item's, all from N(0,1). An
+ * item of the last slate stays with a chance that rises with the user's liking; others are drawn by Zipf's
+ * law. Everything is a function of the settings.
  *
  * Source: the rates, slates and the chance to stay are those that SOLARIS (arXiv 2604.12110) was tried with
  * here; none of them is published. */
