@@ -7,22 +7,12 @@
 
 #define TWO_PI 6.283185307179586476925286766559
 
-/* Finalises as splitmix64 does (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
- * OOPSLA'14). */
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-}
-
 uint64_t ph__hash_bytes(const void *bytes, size_t size)
 {
     uint64_t hash = 0xCBF29CE484222325u;
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001B3u;
-    return mix(hash);
+    return ph__hash_mix(hash);
 }
 
 uint64_t ph__hash_name(const char *name)
@@ -32,7 +22,7 @@ uint64_t ph__hash_name(const char *name)
 
 struct ph__rng_philox ph__rng_philox(const struct ph__rng_key *key)
 {
-    uint64_t mixed = mix(mix(mix(key->seed) ^ key->stream) ^ (key->step >> 32));
+    uint64_t mixed = ph__hash_mix(ph__hash_mix(ph__hash_mix(key->seed) ^ key->stream) ^ (key->step >> 32));
     return (struct ph__rng_philox){{(uint32_t)mixed, (uint32_t)(mixed >> 32)}, (uint32_t)key->step};
 }
 

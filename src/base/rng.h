@@ -24,6 +24,16 @@ struct ph__rng_block {
     uint32_t word[4];
 };
 
+/* Finalises as splitmix64 does (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
+ * OOPSLA'14): a bijection. */
+static inline uint64_t ph__hash_mix(uint64_t x)
+{
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
 uint64_t ph__hash_name(const char *name); /* FNV-1a 64, then mixed */
 uint64_t ph__hash_bytes(const void *bytes, size_t size);
 

@@ -140,6 +140,9 @@ void ph__context_close(struct ph__context *context);
 /* Returns the set that computes these outputs. */
 ph__output_set ph__session_output_set(size_t num_outputs, const size_t *outputs);
 
+/* Builds what computes a set, which takes memory and time; else the first batch of the set does. */
+ph_status ph__context_prepare(struct ph_session *session, struct ph__context *context, ph__output_set set);
+
 /* Scores the rows in the context, at most max_batch, and removes them. */
 ph_status ph__context_run(struct ph_session *session, struct ph__context *context, ph__output_set set);
 

@@ -144,14 +144,16 @@ static const struct ph__set_scorer *find_scorer(const struct ph__context *contex
     return scorer;
 }
 
+ph_status ph__context_prepare(struct ph_session *session, struct ph__context *context, ph__output_set set)
+{
+    return find_scorer(context, set) != NULL ? PH_OK : add_scorer(session, context, set);
+}
+
 ph_status ph__context_run(struct ph_session *session, struct ph__context *context, ph__output_set set)
 {
     const size_t num_rows = context->rows.num_rows;
+    PH_TRY(ph__context_prepare(session, context, set));
     context->current = find_scorer(context, set);
-    if (context->current == NULL) {
-        PH_TRY(add_scorer(session, context, set));
-        context->current = find_scorer(context, set);
-    }
     for (size_t row = 0; row < num_rows; row++)
         context->row_starts[row] = context->rows.words + context->rows.starts[row];
     PH_TRY(ph__batch_buffer_fill(&context->buffer, context->encoder, context->row_starts, num_rows, 0));

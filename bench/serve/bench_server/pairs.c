@@ -29,8 +29,14 @@ enum { CACHED_USERS = 20000, LOOK_UPS = 20000 }; /* of SLATE pairs each */
     "label, kind: label}\n"                                                                            \
     "    - {name: user, kind: id}\n    - {name: item, kind: id}\n    - {name: \"C*\", kind: id}\n%s"
 
-/* Ways of serving: without pairs; pairs are looked up, but the worker is off; the worker is busy. */
-enum { PLAIN, IDLE, BUSY, NUM_WAYS };
+/* Ways of serving: without pairs, and once more, which shows what chance adds; pairs are looked up, but the
+ * worker is off; the worker is busy. */
+enum { PLAIN, AGAIN, IDLE, BUSY, NUM_WAYS };
+
+/* What a round gives, in us: times that these shares of the answers do not exceed, and the processor's time
+ * that a request takes, of all the server's threads. */
+enum { P50, P90, P99, NUM_SHARES, PROCESSOR = NUM_SHARES, NUM_FIGURES };
+static const double shares[NUM_SHARES] = {.5, .9, .99};
 
 struct pairs {
     struct setting *setting;
@@ -38,7 +44,7 @@ struct pairs {
     struct server servers[2];                    /* without, with */
     struct traffic traffic;
     double rate;
-    struct load_result sums[NUM_WAYS];
+    struct rounds figures[NUM_WAYS][NUM_FIGURES];
 };
 
 /* ---- models ---- */
@@ -214,45 +220,67 @@ static void print_rungs(const char *what, const struct figures *from, const stru
 
 /* ---- rounds ---- */
 
-static void run_round(struct pairs *pairs, size_t way)
+static void run_round(struct pairs *pairs, size_t round, size_t way)
 {
     struct figures former = {0};
-    pairs->traffic.address = pairs->servers[way != PLAIN].http;
-    if (way != PLAIN)
+    const struct server *server = &pairs->servers[way >= IDLE];
+    pairs->traffic.address = server->http;
+    pairs->traffic.seed = round + 1; /* all ways of a round have requests at the same moments */
+    if (way >= IDLE)
         former = ask_figures(pairs,
             way == BUSY ? "{\"parameters\":{\"worker\":true}}" : "{\"parameters\":{\"worker\":false}}");
+    const double begun_s = server_processor_seconds(server);
     struct load_result result =
         trial_run(pairs->setting, &pairs->traffic, pairs->rate, pairs->setting->seconds);
-    load_result_add(&pairs->sums[way], &result);
+    for (size_t share = 0; share < NUM_SHARES; share++)
+        pairs->figures[way][share].values[round] = load_quantile(&result, shares[share]) * 1e6;
+    pairs->figures[way][PROCESSOR].values[round] =
+        (server_processor_seconds(server) - begun_s) / (double)result.num_answered * 1e6;
+    load_result_fini(&result);
     if (way == BUSY) {
         const struct figures now = ask_figures(pairs, "{\"parameters\":{\"worker\":false}}");
         print_rungs("worker busy", &former, &now);
     }
 }
 
-static void report(struct pairs *pairs, const char *name, size_t way, double share)
+/* Reports medians over rounds: of a way's figure, and of what it adds within a round. */
+static void report(struct pairs *pairs, const char *name, size_t way, size_t figure)
 {
-    const double with = load_quantile(&pairs->sums[way], share) * 1e6;
-    const double without = load_quantile(&pairs->sums[PLAIN], share) * 1e6;
+    const struct rounds *with = &pairs->figures[way][figure], *without = &pairs->figures[PLAIN][figure];
+    struct rounds ratios, added;
+    for (size_t round = 0; round < pairs->setting->run.rounds; round++) {
+        ratios.values[round] = without->values[round] / with->values[round];
+        added.values[round] = with->values[round] - without->values[round];
+    }
     trial_report(pairs->setting, &(struct shown){.figure = {.name = name,
                                                      .unit = "us",
-                                                     .value = with,
+                                                     .value = rounds_median(pairs->setting, with),
                                                      .peer = "without",
-                                                     .peer_value = without,
-                                                     .ratio = without / with},
-                                     .least_ratio = 1 / MOST_RATIO});
-    printf("   added %.1f us, bar %d\n", with - without, MOST_ADDED_US);
+                                                     .peer_value = rounds_median(pairs->setting, without),
+                                                     .ratio = rounds_median(pairs->setting, &ratios)},
+                                     .least_ratio = way == AGAIN ? 0 : 1 / MOST_RATIO});
+    printf("   added %.1f us, bar %d; by round", rounds_median(pairs->setting, &added), MOST_ADDED_US);
+    for (size_t round = 0; round < pairs->setting->run.rounds; round++)
+        printf(" %.0f", added.values[round]);
+    printf("\n");
 }
 
 static void take_turns(struct pairs *pairs)
 {
     for (size_t round = 0; round < pairs->setting->run.rounds; round++)
         for (size_t i = 0; i < NUM_WAYS; i++)
-            run_round(pairs, (round + i) % NUM_WAYS);
-    report(pairs, "serve.server.pairs.worker_off.p50", IDLE, .5);
-    report(pairs, "serve.server.pairs.worker_off.p99", IDLE, .99);
-    report(pairs, "serve.server.pairs.p50", BUSY, .5);
-    report(pairs, "serve.server.pairs.p99", BUSY, .99);
+            run_round(pairs, round, (round + i) % NUM_WAYS);
+    report(pairs, "serve.server.pairs.without_again.p50", AGAIN, P50);
+    report(pairs, "serve.server.pairs.without_again.p90", AGAIN, P90);
+    report(pairs, "serve.server.pairs.without_again.p99", AGAIN, P99);
+    report(pairs, "serve.server.pairs.without_again.processor", AGAIN, PROCESSOR);
+    report(pairs, "serve.server.pairs.worker_off.p50", IDLE, P50);
+    report(pairs, "serve.server.pairs.worker_off.p90", IDLE, P90);
+    report(pairs, "serve.server.pairs.worker_off.p99", IDLE, P99);
+    report(pairs, "serve.server.pairs.worker_off.processor", IDLE, PROCESSOR);
+    report(pairs, "serve.server.pairs.p50", BUSY, P50);
+    report(pairs, "serve.server.pairs.p90", BUSY, P90);
+    report(pairs, "serve.server.pairs.p99", BUSY, P99);
 }
 
 /* Ends the worker and removes the foundation model under load. */
@@ -331,7 +359,5 @@ void measure_pairs(struct setting *setting)
     end_worker(&pairs);
     for (size_t i = 0; i < 2; i++)
         server_kill(&pairs.servers[i]);
-    for (size_t i = 0; i < NUM_WAYS; i++)
-        load_result_fini(&pairs.sums[i]);
     bodies_fini(&pairs.traffic.bodies);
 }

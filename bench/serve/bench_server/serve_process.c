@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/thread/clock.h"
@@ -139,4 +140,13 @@ double server_memory(const struct server *server)
         bench_check(ph_fail(PH_ERROR_BUG, "the server has ended"));
     fclose(file);
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+double server_processor_seconds(const struct server *server)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(server->process, &clock) != 0 || clock_gettime(clock, &time) != 0)
+        bench_check(ph_fail(PH_ERROR_BUG, "the server has ended"));
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }

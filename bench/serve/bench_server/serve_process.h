@@ -32,6 +32,7 @@ int server_ask(const struct server *server, const char *method_and_path);
 int server_tell(
     const struct server *server, const char *method_and_path, const char *body, char *answer, size_t size);
 
-double server_memory(const struct server *server); /* resident bytes */
+double server_memory(const struct server *server);            /* resident bytes */
+double server_processor_seconds(const struct server *server); /* that all its threads have had */
 
 #endif

@@ -28,7 +28,7 @@ static struct load_options options_of(const struct traffic *traffic, double rate
         .seconds = seconds,
         .looks_first = traffic->looks_first,
         .timeout_us = traffic->timeout_us,
-        .seed = ++seed};
+        .seed = traffic->seed > 0 ? traffic->seed : ++seed};
 }
 
 void trial_judge(struct setting *setting, const struct load_result *result)

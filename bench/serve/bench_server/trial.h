@@ -26,6 +26,7 @@ struct traffic {
     bool looks_first; /* struct load_options */
     struct bodies bodies;
     uint64_t timeout_us;
+    uint64_t seed; /* of the moments of an open loop; 0: another one each time */
 };
 
 enum { CLOSED_CLIENTS = 64, OPEN_CLIENTS = 256, SUSTAINED_MS = 5 };

@@ -109,7 +109,7 @@ static struct cells_request teacher_request(const struct replay *replay)
 static ph_status force(struct replay *replay)
 {
     struct ph__pair_teacher *teacher = ph__speculation_teacher(replay->speculation);
-    const size_t width = ph__speculation_num_columns(replay->speculation), dim = teacher->encoder.dim;
+    const size_t width = ph__speculation_columns(replay->speculation)->count, dim = teacher->encoder.dim;
     const struct ph__rng_key key = {.seed = replay->settings.seed, .stream = ph__hash_name("replay.holes")};
     struct cells_request request = teacher_request(replay);
     float *e = ph__arena_alloc_array(&replay->stream.arena, replay->stream.count * dim, sizeof *e);
@@ -134,14 +134,14 @@ static ph_status force(struct replay *replay)
 static ph_status score(struct replay *replay)
 {
     struct cli_replay_reader *reader = &replay->stream.student;
-    const size_t width = ph__speculation_num_columns(replay->speculation), count = replay->stream.count;
+    const size_t width = ph__speculation_columns(replay->speculation)->count, count = replay->stream.count;
     const size_t num_tasks = ph_session_num_tasks(replay->student);
     float *probabilities = ph__arena_alloc_array(&replay->stream.arena, count * num_tasks, sizeof(float));
     if (probabilities == NULL)
         return PH_ERROR_MEMORY;
     for (size_t column = 0; column < width; column++) {
-        const size_t place =
-            ph_session_find_column(replay->student, ph__speculation_column(replay->speculation, column));
+        const size_t place = ph_session_find_column(
+            replay->student, ph__name_index_text(ph__speculation_columns(replay->speculation), column));
         for (size_t i = 0; i < count && place != SIZE_MAX; i++)
             reader->cells[i * reader->num_columns + place] =
                 (struct ph_cell){.kind = PH_CELL_REAL, .real = (double)replay->features[i * width + column]};
@@ -154,7 +154,7 @@ static ph_status score(struct replay *replay)
 
 static ph_status write_rows(struct replay *replay)
 {
-    const size_t width = ph__speculation_num_columns(replay->speculation);
+    const size_t width = ph__speculation_columns(replay->speculation)->count;
     const char separator = replay->stream.lines.separator;
     char text[PH_NUMBER_TEXT_BYTES];
     for (size_t i = 0; i < replay->stream.count && replay->writer != NULL; i++) {
@@ -189,7 +189,7 @@ static ph_status work_until(struct replay *replay, double seconds)
 static ph_status take_request(struct replay *replay)
 {
     const struct cli_replay_stream *stream = &replay->stream;
-    const size_t width = ph__speculation_num_columns(replay->speculation);
+    const size_t width = ph__speculation_columns(replay->speculation)->count;
     replay->features =
         ph__arena_alloc_array(&replay->stream.arena, stream->count * width, sizeof *replay->features);
     replay->scores = ph__arena_alloc_array(&replay->stream.arena, stream->count, sizeof *replay->scores);
@@ -236,9 +236,9 @@ static ph_status write_header(struct replay *replay)
     const char separator[] = {replay->stream.lines.separator, '\0'};
     for (size_t i = 0; i < header->num_names; i++)
         PH_TRY(ph__writer_printf(replay->writer, "%s%s", i > 0 ? separator : "", header->names[i]));
-    for (size_t i = 0; i < ph__speculation_num_columns(replay->speculation); i++)
-        PH_TRY(ph__writer_printf(
-            replay->writer, "%s%s", separator, ph__speculation_column(replay->speculation, i)));
+    for (size_t i = 0; i < ph__speculation_columns(replay->speculation)->count; i++)
+        PH_TRY(ph__writer_printf(replay->writer, "%s%s", separator,
+            ph__name_index_text(ph__speculation_columns(replay->speculation), i)));
     return ph__writer_write(replay->writer, "\n", 1);
 }
 

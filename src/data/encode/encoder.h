@@ -62,6 +62,12 @@ static inline bool ph__column_is_standardised(const struct ph__column *column)
            column->transform == PH_TRANSFORM_LOG1P_STANDARDISE;
 }
 
+/* Tells whether finite numbers of a dense column go into rows as they are. */
+static inline bool ph__column_is_plain(const struct ph__column *column)
+{
+    return column->kind == PH_FIELD_DENSE && column->transform == PH_TRANSFORM_NONE && !column->has_indicator;
+}
+
 /* Returns true when the data may lack the file's column: it is ignored, or needed only for training. */
 static inline bool ph__column_may_lack(const struct ph__column *column, bool needs_no_labels)
 {

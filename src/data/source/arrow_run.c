@@ -48,7 +48,7 @@ static ph_status encode_cells(const struct ph__run *run, struct ph__arrow_cell *
 static bool is_float(const struct ph__arrow_cell *cell)
 {
     return cell->from->kind == PH_ARROW_REAL && (cell->from->code == 'f' || cell->from->code == 'g') &&
-           cell->column->transform == PH_TRANSFORM_NONE && !cell->column->has_indicator;
+           ph__column_is_plain(cell->column);
 }
 
 static ph_status encode_floats(const struct ph__run *run, struct ph__arrow_cell *cell)
@@ -219,7 +219,7 @@ ph_status ph__run_encode_column(const struct ph__run *run, struct ph__arrow_cell
 {
     const struct ph__column *column = cell->column;
     const bool is_id = column->kind == PH_FIELD_ID && !column->is_group;
-    if (column->kind == PH_FIELD_DENSE && is_float(cell))
+    if (is_float(cell))
         return encode_floats(run, cell);
     if (column->kind == PH_FIELD_LABEL && cell->from->kind == PH_ARROW_INTEGER)
         return encode_labels(run, cell);

@@ -169,8 +169,10 @@ static ph_status command(struct ph__speculator *speculator, const struct ph__oip
 {
     const bool is_item = ph__bytes_are(parameter->key, "forget_item");
     const struct ph__oip_value *value = &parameter->value;
-    if (ph__bytes_are(parameter->key, "worker") && value->choice == PH_OIP_BOOL)
-        return ph__speculator_switch(speculator, value->boolean);
+    if (ph__bytes_are(parameter->key, "worker") && value->choice == PH_OIP_BOOL) {
+        ph__speculator_switch(speculator, value->boolean);
+        return PH_OK;
+    }
     if ((is_item || ph__bytes_are(parameter->key, "forget_user")) && value->choice == PH_OIP_TEXT)
         return ph__speculator_forget(speculator, value->text, is_item);
     return ph_fail(PH_ERROR_DATA,

@@ -15,7 +15,7 @@ static void add_head(struct ph__feature_log *log, const struct ph__speculation *
     ph__buffer_append_text(&log->lines, "request\tplace");
     for (size_t k = 0; k < log->width; k++) {
         ph__buffer_append(&log->lines, "\t", 1);
-        ph__buffer_append_text(&log->lines, ph__speculation_column(speculation, k));
+        ph__buffer_append_text(&log->lines, ph__name_index_text(ph__speculation_columns(speculation), k));
     }
     ph__buffer_append(&log->lines, "\n", 1);
 }
@@ -25,7 +25,7 @@ ph_status ph__feature_log_open(
 {
     char former[MOST_HEAD];
     *log = (struct ph__feature_log){
-        .descriptor = -1, .path = path, .width = ph__speculation_num_columns(speculation)};
+        .descriptor = -1, .path = path, .width = ph__speculation_columns(speculation)->count};
     if (path[0] == '\0')
         return PH_OK;
     log->descriptor = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);

@@ -23,9 +23,7 @@ static size_t bytes_of(size_t dim)
 
 static uint64_t key_of(uint64_t version, enum ph__rung rung, uint64_t user, uint64_t item)
 {
-    const struct ph__rng_key key = {.seed = version, .step = rung, .stream = user};
-    const struct ph__rng_block block = ph__rng_block(&key, item, 0);
-    return (uint64_t)block.word[1] << 32 | block.word[0];
+    return ph__hash_mix(ph__hash_mix(ph__hash_mix(version ^ rung) ^ user) ^ item);
 }
 
 /* Widens halves that are finite: the exponents' biases differ by 112. */

@@ -12,6 +12,17 @@
 
 enum { BATCH_ROWS = 64 }; /* short, so that a worker stops soon */
 
+/* Returns the session's context: one thread uses it, so that it need not be taken from the pool. */
+static struct ph__context *context_of(struct ph__pair_teacher *teacher)
+{
+    return &teacher->session->contexts[0];
+}
+
+static ph__output_set set_of(const struct ph__pair_teacher *teacher)
+{
+    return ph__session_output_set(1, &teacher->output);
+}
+
 /* Reads the seals of the weights and of the encoder. */
 static ph_status read_seals(const char *folder, char seals[2][65])
 {
@@ -65,6 +76,7 @@ ph_status ph__pair_teacher_open(struct ph__pair_teacher *teacher, const char *fo
         return ph_fail(PH_ERROR_CHECKPOINT,
             "%s: the model has no value '" PH_PAIR_OUTPUT "', so there is nothing to tell of pairs", folder);
     PH_TRY(load_encoder(teacher, folder));
+    PH_TRY(ph__context_prepare(teacher->session, context_of(teacher), set_of(teacher)));
     teacher->values = calloc(BATCH_ROWS * teacher->encoder.width, sizeof *teacher->values);
     return teacher->values != NULL ? PH_OK : ph__out_of_memory("the values of a teacher");
 }
@@ -75,12 +87,6 @@ void ph__pair_teacher_close(struct ph__pair_teacher *teacher)
     ph__pair_encoder_fini(&teacher->encoder);
     free(teacher->values);
     *teacher = (struct ph__pair_teacher){0};
-}
-
-/* Returns the session's context: one thread uses it, so that it need not be taken from the pool. */
-static struct ph__context *context_of(struct ph__pair_teacher *teacher)
-{
-    return &teacher->session->contexts[0];
 }
 
 struct ph__rows *ph__pair_teacher_rows(struct ph__pair_teacher *teacher)
@@ -98,8 +104,7 @@ ph_status ph__pair_teacher_take(
 
 static ph_status run_batch(struct ph__pair_teacher *teacher, size_t count, float *e)
 {
-    const ph__output_set set = ph__session_output_set(1, &teacher->output);
-    PH_TRY(ph__context_run(teacher->session, context_of(teacher), set));
+    PH_TRY(ph__context_run(teacher->session, context_of(teacher), set_of(teacher)));
     PH_TRY(ph__context_output(
         teacher->session, context_of(teacher), teacher->output, 0, count, teacher->values));
     ph__pair_encode(&teacher->encoder, count, teacher->values, e);

@@ -19,6 +19,13 @@ static uint64_t key_of(const struct ph__tensor *tensor, size_t row)
     return ph__hash_bytes(digits, ph__integer_write(ph__tensor_integer(tensor, row), digits));
 }
 
+/* Tells whether integers repeat, as a slate's user does. */
+static bool is_as_before(const struct ph__tensor *tensor, size_t row)
+{
+    return !ph__tensor_is_text(tensor) &&
+           ph__tensor_integer(tensor, row) == ph__tensor_integer(tensor, row - 1);
+}
+
 static const struct ph__tensor *find_tensor(
     const struct ph__tensor *tensors, size_t num_tensors, const char *name)
 {
@@ -42,7 +49,7 @@ static ph_status hash_column(const struct ph__speculated *speculated, const char
     if (*keys_out == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < tensor->count; i++)
-        (*keys_out)[i] = key_of(tensor, i);
+        (*keys_out)[i] = i > 0 && is_as_before(tensor, i) ? (*keys_out)[i - 1] : key_of(tensor, i);
     return PH_OK;
 }
 
@@ -50,9 +57,13 @@ static ph_status hash_column(const struct ph__speculated *speculated, const char
 static ph_status pick_tensors(const struct ph__speculated_source *source,
     const struct ph__speculated *speculated, struct ph__tensor *picked, size_t *num_picked_out)
 {
+    const struct ph__name_index *own = ph__speculation_columns(source->core);
     size_t count = 0;
     for (size_t i = 0; i < speculated->num_tensors; i++) {
         const struct ph__tensor *tensor = &speculated->tensors[i];
+        if (ph__name_index_find_bytes(own, tensor->name.bytes, tensor->name.size) != PH_NO_NAME)
+            return ph_fail(PH_ERROR_DATA, "tensor '%.*s': the server fills this column",
+                (int)tensor->name.size, tensor->name.bytes);
         if (ph__tensor_rows_has(&source->student->inputs.index, tensor->name))
             picked[count++] = *tensor;
         else if (!ph__tensor_rows_has(source->columns, tensor->name))
@@ -68,16 +79,14 @@ static ph_status add_features(const struct ph__speculated_source *source,
     const struct ph__speculated *speculated, struct ph__arena *arena, struct ph__tensor *picked,
     size_t *num_picked)
 {
-    const size_t width = ph__speculation_num_columns(source->core), count = speculated->count;
+    const size_t width = ph__speculation_columns(source->core)->count, count = speculated->count;
     float *columns = ph__arena_alloc_array(arena, width * count, sizeof *columns);
     if (columns == NULL)
         return PH_ERROR_MEMORY;
     for (size_t k = 0; k < width; k++, columns += count) {
-        const char *name = ph__speculation_column(source->core, k);
+        const char *name = ph__name_index_text(ph__speculation_columns(source->core), k);
         if (ph_session_find_column(source->student, name) == SIZE_MAX)
             continue;
-        if (find_tensor(speculated->tensors, speculated->num_tensors, name) != NULL)
-            return ph_fail(PH_ERROR_DATA, "tensor '%s': the server fills this column", name);
         for (size_t i = 0; i < count; i++)
             columns[i] = speculated->features[i * width + k];
         picked[(*num_picked)++] = (struct ph__tensor){.name = ph__bytes_of(name),
@@ -95,7 +104,7 @@ ph_status ph__speculated_look_up(const struct ph__speculated_source *source, str
     struct ph__speculated *speculated, struct ph__tensor_rows *rows_out)
 {
     const struct ph_speculation_settings *settings = ph__speculation_settings(source->core);
-    const size_t width = ph__speculation_num_columns(source->core);
+    const size_t width = ph__speculation_columns(source->core)->count;
     struct ph__tensor *picked = ph__arena_alloc_array(arena, speculated->num_tensors + width, sizeof *picked);
     size_t num_picked = 0, num_items, num_features;
     if (picked == NULL)
@@ -193,7 +202,7 @@ bool ph__note_fill(struct ph__note *note, const struct ph__speculation *core,
     const struct ph__name_index *columns, const struct ph__speculated *speculated, struct ph__bytes request,
     const float *probabilities, size_t stride)
 {
-    const size_t count = speculated->count, width = ph__speculation_num_columns(core);
+    const size_t count = speculated->count, width = ph__speculation_columns(core)->count;
     *note =
         (struct ph__note){.arena = note->arena, .count = count, .now = speculated->now, .request = request};
     note->users = copy_bytes(note, speculated->users, count * sizeof *note->users);

@@ -70,7 +70,7 @@ struct profile {
 struct ph__speculation {
     struct ph_speculation_settings settings;
     struct ph__arena arena; /* of texts and columns */
-    const char **columns;   /* (dim + PH_EXTRA_FEATURES) */
+    struct ph__name_index columns;
     size_t dim;
     struct ph__pair_cache cache;
     _Atomic uint64_t teacher_rows, teacher_ns, reloads, foreign_rows;
@@ -95,14 +95,9 @@ struct ph__pair_cache *ph__speculation_cache(struct ph__speculation *speculation
     return &speculation->cache;
 }
 
-size_t ph__speculation_num_columns(const struct ph__speculation *speculation)
+const struct ph__name_index *ph__speculation_columns(const struct ph__speculation *speculation)
 {
-    return speculation->dim + PH_EXTRA_FEATURES;
-}
-
-const char *ph__speculation_column(const struct ph__speculation *speculation, size_t column)
-{
-    return speculation->columns[column];
+    return &speculation->columns;
 }
 
 void ph__speculation_figures(
@@ -382,8 +377,7 @@ static ph_status check_fits(const struct ph__speculation *speculation, const str
     if (teacher->encoder.dim != speculation->dim)
         return ph_fail(PH_ERROR_CHECKPOINT,
             "%s: the model that stands there now tells %zu numbers of a pair, but served models read %zu; "
-            "load "
-            "them anew to use it",
+            "load them anew to use it",
             speculation->settings.teacher, teacher->encoder.dim, speculation->dim);
     if (embedding_dim != speculation->embedding_dim)
         return ph_fail(PH_ERROR_CHECKPOINT,
@@ -394,44 +388,43 @@ static ph_status check_fits(const struct ph__speculation *speculation, const str
     return PH_OK;
 }
 
-ph_status ph__speculation_refresh(struct ph__speculation *speculation, bool *has_changed_out)
+ph_status ph__speculation_find_teacher(
+    const struct ph__speculation *speculation, uint64_t version, struct ph__pair_teacher *teacher_out)
 {
     const char *folder = speculation->settings.teacher;
-    struct ph__pair_teacher teacher;
-    uint64_t version;
-    *has_changed_out = false;
-    PH_TRY(ph__pair_teacher_version(folder, &version));
-    if (version == atomic_load(&speculation->cache.version) && speculation->teacher.session != NULL)
+    uint64_t found;
+    *teacher_out = (struct ph__pair_teacher){0};
+    PH_TRY(ph__pair_teacher_version(folder, &found));
+    if (found == version)
         return PH_OK;
-    ph_status status = ph__pair_teacher_open(&teacher, folder);
+    ph_status status = ph__pair_teacher_open(teacher_out, folder);
     if (status == PH_OK)
-        status = check_fits(speculation, &teacher);
-    if (status != PH_OK) {
-        ph__pair_teacher_close(&teacher);
-        return status;
-    }
-    ph__pair_teacher_close(&speculation->teacher);
-    speculation->teacher = teacher;
-    if (teacher.version == atomic_load(&speculation->cache.version))
-        return PH_OK; /* it was closed for a while */
+        status = check_fits(speculation, teacher_out);
+    if (status != PH_OK)
+        ph__pair_teacher_close(teacher_out);
+    return status;
+}
+
+bool ph__speculation_take_teacher(struct ph__speculation *speculation, struct ph__pair_teacher *teacher)
+{
+    const struct ph__pair_teacher former = speculation->teacher;
+    speculation->teacher = *teacher;
+    *teacher = former;
+    const uint64_t version = speculation->teacher.version;
+    if (speculation->teacher.session == NULL || version == atomic_load(&speculation->cache.version))
+        return false;
     ph__pair_predictor_forget_rows(speculation->predictor);
     for (size_t i = 0; i < ph__pair_predictor_num_users(speculation->predictor); i++)
         *profile_of(speculation, i) = (struct profile){.mean_birth = 0};
-    atomic_store(&speculation->cache.version, teacher.version);
+    atomic_store(&speculation->cache.version, version);
     atomic_fetch_add(&speculation->reloads, 1);
-    *has_changed_out = true;
-    return PH_OK;
+    return true;
 }
 
 void ph__speculation_own(struct ph__speculation *speculation)
 {
     speculation->owner = pthread_self();
     speculation->has_owner = true;
-}
-
-void ph__speculation_close_teacher(struct ph__speculation *speculation)
-{
-    ph__pair_teacher_close(&speculation->teacher);
 }
 
 struct ph__pair_teacher *ph__speculation_teacher(struct ph__speculation *speculation)
@@ -463,17 +456,14 @@ void ph__speculation_forget_item(struct ph__speculation *speculation, uint64_t i
 static ph_status name_columns(struct ph__speculation *speculation)
 {
     static const char *const extra[PH_EXTRA_FEATURES] = {"fm_pair", "fm_user", "fm_near", "fm_age"};
-    const size_t count = speculation->dim + PH_EXTRA_FEATURES;
-    speculation->columns = ph__arena_alloc_array(&speculation->arena, count, sizeof *speculation->columns);
-    if (speculation->columns == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        speculation->columns[i] = i < speculation->dim
-                                      ? ph__arena_printf(&speculation->arena, "fm_%zu", i + 1)
-                                      : extra[i - speculation->dim];
-        if (speculation->columns[i] == NULL)
+    for (size_t i = 0; i < speculation->dim; i++) {
+        const char *name = ph__arena_printf(&speculation->arena, "fm_%zu", i + 1);
+        if (name == NULL)
             return PH_ERROR_MEMORY;
+        PH_TRY(ph__name_index_add(&speculation->columns, name));
     }
+    for (size_t i = 0; i < PH_EXTRA_FEATURES; i++)
+        PH_TRY(ph__name_index_add(&speculation->columns, extra[i]));
     return PH_OK;
 }
 
@@ -547,6 +537,7 @@ void ph__speculation_destroy(struct ph__speculation *speculation)
     ph__pair_teacher_close(&speculation->teacher);
     free(speculation->pairs);
     free(speculation->numbers);
+    ph__name_index_fini(&speculation->columns);
     ph__arena_fini(&speculation->arena);
     free(speculation);
 }

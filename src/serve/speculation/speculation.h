@@ -16,6 +16,7 @@
 #ifndef PH_SERVE_SPECULATION_H
 #define PH_SERVE_SPECULATION_H
 
+#include "base/text/name_index.h"
 #include "phloem/server.h"
 #include "serve/speculation/pair_cache.h"
 #include "serve/speculation/pair_predictor.h"
@@ -35,9 +36,8 @@ void ph__speculation_destroy(struct ph__speculation *speculation);
 /* Returns the settings as they were given; texts are the speculation's, none is NULL. */
 const struct ph_speculation_settings *ph__speculation_settings(const struct ph__speculation *speculation);
 
-/* Describe the columns that a served model reads. */
-size_t ph__speculation_num_columns(const struct ph__speculation *speculation);
-const char *ph__speculation_column(const struct ph__speculation *speculation, size_t column);
+/* Returns the names of the columns that a served model reads. */
+const struct ph__name_index *ph__speculation_columns(const struct ph__speculation *speculation);
 
 /* ---- any thread ---- */
 
@@ -57,13 +57,16 @@ struct ph__speculation_figures {
 void ph__speculation_figures(
     const struct ph__speculation *speculation, struct ph__speculation_figures *figures_out);
 
+/* Opens what stands in the teacher's folder if it is not of this version, else *teacher_out is closed.
+ * PH_ERROR_CHECKPOINT: as ph__pair_teacher_open, or served models could not read what it tells. */
+ph_status ph__speculation_find_teacher(
+    const struct ph__speculation *speculation, uint64_t version, struct ph__pair_teacher *teacher_out);
+
 /* ---- the worker ---- */
 
 /* Makes the calling thread the owner: rows that other threads have computed are counted apart from then on.
  */
 void ph__speculation_own(struct ph__speculation *speculation);
-/* Closes the teacher: nothing is computed before ph__speculation_refresh has opened it again. */
-void ph__speculation_close_teacher(struct ph__speculation *speculation);
 
 /* Rows of a request that was answered; neighbouring ones of a user are a slate. */
 struct ph__asked {
@@ -83,9 +86,10 @@ ph_status ph__speculation_asked(
 ph_status ph__speculation_work(
     struct ph__speculation *speculation, double now, bool (*must_go_on)(void *context), void *context);
 
-/* Looks whether the teacher's folder has changed, and opens it anew; rows of the former one are not found any
- * more. On failure the former one stays in use. *has_changed_out: it is another one now. */
-ph_status ph__speculation_refresh(struct ph__speculation *speculation, bool *has_changed_out);
+/* Takes a teacher, and gives back the former one, which the caller closes: nothing is computed while it is a
+ * closed one. Rows of another version are not found any more. Returns whether it is another one than that
+ * whose rows are found. */
+bool ph__speculation_take_teacher(struct ph__speculation *speculation, struct ph__pair_teacher *teacher);
 
 /* Removes all that is kept of a user, or of an item: rows, slates, and means that it may be part of. */
 void ph__speculation_forget_user(struct ph__speculation *speculation, uint64_t user);

@@ -1,4 +1,3 @@
-#include "serve/speculation/speculator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,45 +9,12 @@
 #include "base/text/number.h"
 #include "base/thread/clock.h"
 #include "base/thread/parallel.h"
-#include "serve/speculation/feature_log.h"
+#include "serve/speculation/speculator_state.h"
 
 #define MOST_WAITING 4096
 #define MOST_WAITING_BYTES ((uint64_t)64 << 20)
-#define TICK_NS 50000000ull
-#define LOOK_NS 1000000000ull
 
-struct order {
-    struct order *next;
-    uint64_t key;
-    bool is_item;
-};
-
-struct ph__speculator {
-    struct ph_speculation_settings settings; /* those of the core */
-    struct ph__speculation *core;
-    struct ph__name_index columns; /* that a request may have beside the student's; constant */
-    const char *model;
-    struct ph__arena arena;
-    struct ph__log *log;
-    atomic_size_t num_holders;
-    uint64_t started_ns;
-    _Atomic uint64_t waiting, waiting_bytes, dropped, orders_waiting;
-    atomic_bool is_on;
-    struct ph__note *spare; /* the driving thread's */
-    pthread_mutex_t lock;   /* guards the lists below and must_end */
-    pthread_cond_t has_order;
-    struct ph__note *notes, **notes_end, *done;
-    struct order *orders, **orders_end;
-    bool must_end;
-    pthread_t thread; /* the driving thread's */
-    bool has_thread;
-    /* the worker's */
-    struct ph__feature_log features;
-    uint64_t next_tick_ns, next_look_ns;
-    bool has_failed; /* the last look at the teacher: it is logged once */
-};
-
-static double seconds_of(const struct ph__speculator *speculator)
+double ph__speculator_seconds(const struct ph__speculator *speculator)
 {
     return (double)(ph__clock_ns() - speculator->started_ns) * 1e-9;
 }
@@ -64,7 +30,7 @@ ph_status ph__speculator_prepare(struct ph__speculator *speculator, const struct
     if (speculated == NULL)
         return PH_ERROR_MEMORY;
     *speculated = (struct ph__speculated){
-        .tensors = tensors, .num_tensors = num_tensors, .now = seconds_of(speculator)};
+        .tensors = tensors, .num_tensors = num_tensors, .now = ph__speculator_seconds(speculator)};
     PH_TRY(ph__speculated_look_up(&source, arena, speculated, rows_out));
     *speculated_out = speculated;
     return PH_OK;
@@ -127,219 +93,30 @@ void ph__speculator_offer(struct ph__speculator *speculator, const struct ph__sp
         keep_spare(speculator, note);
 }
 
-/* ---- the worker ---- */
-
-struct tensor_request {
-    struct ph__request base;
-    struct ph__tensor_rows rows;
-    const struct ph_session *session;
-};
-
-static ph_status encode_tensors(struct ph__request *base, struct ph__context *context, size_t row)
-{
-    const struct tensor_request *request = (const struct tensor_request *)base;
-    return ph__tensor_rows_encode(&request->rows, request->session, context, row);
-}
-
-static ph_status learn(struct ph__speculator *speculator, struct ph__note *note)
-{
-    struct ph_session *session = ph__speculation_teacher(speculator->core)->session;
-    struct ph__tensor *tensors = ph__arena_alloc_array(&note->arena, note->num_tensors, sizeof *tensors);
-    struct tensor_request request = {{note->count, encode_tensors}, {0}, session};
-    size_t count = 0;
-    if (session == NULL)
-        return PH_OK;
-    if (tensors == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < note->num_tensors; i++) /* user and item need not be columns of the teacher */
-        if (ph__tensor_rows_has(&session->inputs.index, note->tensors[i].name))
-            tensors[count++] = note->tensors[i];
-    PH_TRY(ph__tensor_rows_match(session, tensors, count, &note->arena, &request.rows));
-    if (request.rows.num_rows != note->count)
-        return ph_fail(PH_ERROR_DATA, "the foundation model's inputs have %zu rows, the request %zu",
-            request.rows.num_rows, note->count);
-    const struct ph__asked asked = {
-        note->count, note->users, note->items, note->scores, note->user_cells, &request.base};
-    return ph__speculation_asked(speculator->core, note->now, &asked);
-}
-
-static void take_note(struct ph__speculator *speculator, struct ph__note *note)
-{
-    ph__feature_log_add(&speculator->features, note->request, note->count, note->features);
-    if (learn(speculator, note) != PH_OK)
-        PH_LOG(speculator->log, PH_LOG_WARNING, "speculation_refused",
-            ph__log_text("model", speculator->model), ph__log_text("error", ph_error_text()));
-    atomic_fetch_sub(&speculator->waiting, 1);
-    atomic_fetch_sub(&speculator->waiting_bytes, note->bytes);
-    pthread_mutex_lock(&speculator->lock);
-    note->next = speculator->done;
-    speculator->done = note;
-    pthread_mutex_unlock(&speculator->lock);
-}
-
-static void obey(struct ph__speculator *speculator, struct order *orders)
-{
-    while (orders != NULL) {
-        struct order *next = orders->next;
-        (orders->is_item ? ph__speculation_forget_item : ph__speculation_forget_user)(
-            speculator->core, orders->key);
-        atomic_fetch_sub(&speculator->orders_waiting, 1);
-        free(orders);
-        orders = next;
-    }
-}
-
-/* Takes what waits: notes first, since orders that came after them must reach what they bring. */
-static void take_all(struct ph__speculator *speculator, struct ph__note **notes, struct order **orders)
-{
-    *notes = speculator->notes;
-    *orders = speculator->orders;
-    speculator->notes = NULL;
-    speculator->notes_end = &speculator->notes;
-    speculator->orders = NULL;
-    speculator->orders_end = &speculator->orders;
-}
-
-static bool must_go_on(void *context)
-{
-    const struct ph__speculator *speculator = context;
-    return atomic_load(&speculator->is_on) && atomic_load(&speculator->orders_waiting) == 0;
-}
-
-static void look_at_teacher(struct ph__speculator *speculator)
-{
-    bool has_changed;
-    const ph_status status = ph__speculation_refresh(speculator->core, &has_changed);
-    if (status != PH_OK && !speculator->has_failed)
-        PH_LOG(speculator->log, PH_LOG_ERROR, "teacher_refused", ph__log_text("model", speculator->model),
-            ph__log_text("error", ph_error_text()));
-    if (has_changed)
-        PH_LOG(speculator->log, PH_LOG_INFO, "teacher_loaded", ph__log_text("model", speculator->model),
-            ph__log_text("teacher", speculator->settings.teacher));
-    speculator->has_failed = status != PH_OK;
-}
-
-static void flush_log(struct ph__speculator *speculator)
-{
-    if (ph__feature_log_flush(&speculator->features) != PH_OK)
-        PH_LOG(speculator->log, PH_LOG_ERROR, "feature_log_failed", ph__log_text("model", speculator->model),
-            ph__log_text("error", ph_error_text()));
-}
-
-static void tick(struct ph__speculator *speculator)
-{
-    const uint64_t now_ns = ph__clock_ns();
-    if (now_ns >= speculator->next_look_ns) {
-        look_at_teacher(speculator);
-        flush_log(speculator);
-        speculator->next_look_ns = now_ns + LOOK_NS;
-    }
-    if (now_ns < speculator->next_tick_ns || ph__speculation_teacher(speculator->core)->session == NULL)
-        return;
-    if (ph__speculation_work(speculator->core, seconds_of(speculator), must_go_on, speculator) != PH_OK)
-        PH_LOG(speculator->log, PH_LOG_ERROR, "speculation_failed", ph__log_text("model", speculator->model),
-            ph__log_text("error", ph_error_text()));
-    speculator->next_tick_ns = ph__clock_ns() + TICK_NS;
-}
-
-static void wait_for_tick(struct ph__speculator *speculator)
-{
-    const uint64_t until_ns = ph__clock_ns() + TICK_NS;
-    const struct timespec until = {
-        .tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
-    if (speculator->notes == NULL && speculator->orders == NULL && !speculator->must_end)
-        (void)pthread_cond_timedwait(&speculator->has_order, &speculator->lock, &until);
-}
-
-static void *run(void *context)
-{
-    struct ph__speculator *speculator = context;
-    struct ph__note *notes;
-    struct order *orders;
-    bool must_end = false;
-    ph__thread_step_back();
-    ph__speculation_own(speculator->core);
-    while (!must_end) {
-        pthread_mutex_lock(&speculator->lock);
-        wait_for_tick(speculator);
-        take_all(speculator, &notes, &orders);
-        must_end = speculator->must_end;
-        pthread_mutex_unlock(&speculator->lock);
-        while (notes != NULL) {
-            struct ph__note *next = notes->next;
-            take_note(speculator, notes);
-            notes = next;
-        }
-        obey(speculator, orders);
-        if (!must_end)
-            tick(speculator);
-    }
-    flush_log(speculator);
-    ph__speculation_close_teacher(speculator->core);
-    return NULL;
-}
-
 /* ---- orders ---- */
 
-/* Tells the worker to end; it does after its batch. */
-static void dismiss_worker(struct ph__speculator *speculator)
+void ph__speculator_switch(struct ph__speculator *speculator, bool is_on)
 {
-    if (!atomic_exchange(&speculator->is_on, false))
-        return;
-    pthread_mutex_lock(&speculator->lock);
-    speculator->must_end = true;
-    pthread_mutex_unlock(&speculator->lock);
-    pthread_cond_signal(&speculator->has_order);
-}
-
-/* Waits for a worker that was told to end. */
-static void await_worker(struct ph__speculator *speculator)
-{
-    if (speculator->has_thread)
-        pthread_join(speculator->thread, NULL);
-    speculator->has_thread = false;
-}
-
-static ph_status start_worker(struct ph__speculator *speculator)
-{
-    await_worker(speculator);
-    speculator->must_end = false;
-    speculator->next_look_ns = 0;
-    atomic_store(&speculator->is_on, true);
-    if (ph__thread_start(&speculator->thread, run, speculator) != 0) {
-        atomic_store(&speculator->is_on, false);
-        return ph__out_of_memory("the thread of a speculation");
-    }
-    speculator->has_thread = true;
-    return PH_OK;
-}
-
-ph_status ph__speculator_switch(struct ph__speculator *speculator, bool is_on)
-{
-    if (!is_on)
-        dismiss_worker(speculator);
-    return is_on && !atomic_load(&speculator->is_on) ? start_worker(speculator) : PH_OK;
+    pthread_mutex_lock(&speculator->keeper_lock);
+    atomic_store(&speculator->is_on, is_on);
+    pthread_mutex_unlock(&speculator->keeper_lock);
+    pthread_cond_signal(&speculator->has_change);
 }
 
 ph_status ph__speculator_forget(
     struct ph__speculator *speculator, struct ph__bytes user_or_item, bool is_item)
 {
-    struct order *order = calloc(1, sizeof *order);
+    struct ph__speculator_order *order = calloc(1, sizeof *order);
     if (order == NULL)
         return ph__out_of_memory("an order");
     order->key = ph__hash_bytes(user_or_item.bytes, user_or_item.size);
     order->is_item = is_item;
     atomic_fetch_add(&speculator->orders_waiting, 1);
-    if (!atomic_load(&speculator->is_on)) {
-        await_worker(speculator); /* then nobody else writes */
-        obey(speculator, order);
-        return PH_OK;
-    }
-    pthread_mutex_lock(&speculator->lock);
-    *speculator->orders_end = order;
-    speculator->orders_end = &order->next;
-    pthread_mutex_unlock(&speculator->lock);
-    pthread_cond_signal(&speculator->has_order);
+    pthread_mutex_lock(&speculator->keeper_lock);
+    order->next = speculator->orders;
+    speculator->orders = order;
+    pthread_mutex_unlock(&speculator->keeper_lock);
+    pthread_cond_signal(&speculator->has_change);
     return PH_OK;
 }
 
@@ -367,8 +144,9 @@ void ph__speculator_figures(struct ph__speculator *speculator, struct ph__specul
 ph_status ph__speculator_check(
     const struct ph__speculator *speculator, const struct ph_session *student, const char *model)
 {
-    for (size_t k = 0; k < ph__speculation_num_columns(speculator->core); k++)
-        if (ph_session_find_column(student, ph__speculation_column(speculator->core, k)) != SIZE_MAX)
+    for (size_t k = 0; k < ph__speculation_columns(speculator->core)->count; k++)
+        if (ph_session_find_column(
+                student, ph__name_index_text(ph__speculation_columns(speculator->core), k)) != SIZE_MAX)
             return PH_OK;
     return ph_fail(PH_ERROR_CONFIG,
         "speculation.teacher: model '%s' reads none of the columns fm_1 ... fm_age; train it on what phloem "
@@ -394,17 +172,28 @@ static ph_status list_columns(struct ph__speculator *speculator)
     return add_column(speculator, speculator->settings.item);
 }
 
+static ph_status start_keeper(struct ph__speculator *speculator)
+{
+    speculator->version = ph__speculation_teacher(speculator->core)->version;
+    atomic_store(&speculator->is_on, true);
+    if (ph__thread_start(&speculator->keeper, ph__speculator_keep, speculator) != 0)
+        return ph__out_of_memory("the thread of a speculation");
+    speculator->has_keeper = true;
+    return PH_OK;
+}
+
 static ph_status open_all(
     struct ph__speculator *speculator, const struct ph_speculation_settings *settings, const char *model)
 {
     pthread_condattr_t attributes;
     pthread_mutex_init(&speculator->lock, NULL);
+    pthread_mutex_init(&speculator->keeper_lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&speculator->has_order, &attributes);
+    pthread_cond_init(&speculator->has_change, &attributes);
     pthread_condattr_destroy(&attributes);
     speculator->notes_end = &speculator->notes;
-    speculator->orders_end = &speculator->orders;
     speculator->model = ph__arena_strdup(&speculator->arena, model);
     if (speculator->model == NULL)
         return PH_ERROR_MEMORY;
@@ -412,7 +201,7 @@ static ph_status open_all(
     speculator->settings = *ph__speculation_settings(speculator->core);
     PH_TRY(list_columns(speculator));
     PH_TRY(ph__feature_log_open(&speculator->features, speculator->settings.feature_log, speculator->core));
-    return start_worker(speculator);
+    return start_keeper(speculator);
 }
 
 ph_status ph__speculator_create(const struct ph_speculation_settings *settings, const char *model,
@@ -457,12 +246,23 @@ static void free_notes(struct ph__note *notes)
     }
 }
 
+static void end_keeper(struct ph__speculator *speculator)
+{
+    if (!speculator->has_keeper)
+        return;
+    pthread_mutex_lock(&speculator->keeper_lock);
+    atomic_store(&speculator->is_on, false); /* the worker stops within its tick */
+    speculator->must_end = true;
+    pthread_mutex_unlock(&speculator->keeper_lock);
+    pthread_cond_signal(&speculator->has_change);
+    pthread_join(speculator->keeper, NULL);
+}
+
 void ph__speculator_release(struct ph__speculator *speculator)
 {
     if (speculator == NULL || atomic_fetch_sub(&speculator->num_holders, 1) > 1)
         return;
-    dismiss_worker(speculator);
-    await_worker(speculator);
+    end_keeper(speculator);
     free_notes(speculator->notes);
     free_notes(speculator->done);
     free_notes(speculator->spare);
@@ -470,7 +270,10 @@ void ph__speculator_release(struct ph__speculator *speculator)
     ph__name_index_fini(&speculator->columns);
     ph__feature_log_close(&speculator->features);
     pthread_cond_destroy(&speculator->has_order);
+    pthread_cond_destroy(&speculator->has_change);
     pthread_mutex_destroy(&speculator->lock);
+    pthread_mutex_destroy(&speculator->keeper_lock);
+    ph__arena_fini(&speculator->scratch);
     ph__arena_fini(&speculator->arena);
     free(speculator);
 }

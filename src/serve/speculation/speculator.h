@@ -1,13 +1,14 @@
 /* A speculation in a server: requests look up on the driving thread; a worker of the lowest priority learns
- * from them after they were answered, and computes.
+ * from them after they were answered, and computes; a keeper of the server's priority starts and ends the
+ * worker, opens and closes its teacher, and hands it orders.
  *
- *     driving thread   prepare ──> (scoring) ──> offer ──┐ note              forget, switch
- *     worker                                             └──> asked, feature log, work, refresh
+ *     driving thread   prepare ──> (scoring) ──> offer ──┐ note              forget, switch ──┐ order
+ *     worker                                             ├──> asked, feature log, work        │
+ *     keeper                        teacher, orders ─────┘ <──────────────────────────────────┘
  *
- * The worker may hold the lock while it does not run, so the driving thread never waits for it: a note that
- * finds the lock taken, or too many notes waiting, is dropped and counted. Orders wait for the lock: they are
- * rare. The worker computes only while it is switched on; rows that were computed stay until they are too
- * old. */
+ * The worker may hold a lock while it does not run, so the driving thread never waits for one of its: a note
+ * that finds the lock taken, or too many notes waiting, is dropped and counted. The worker computes only
+ * while it is switched on; rows that were computed stay until they are too old. */
 #ifndef PH_SERVE_SPECULATOR_H
 #define PH_SERVE_SPECULATOR_H
 
@@ -16,8 +17,8 @@
 
 struct ph__speculator;
 
-/* Starts a worker. model: named in the log; log: NULL without one. Errors of ph__speculation_create, and of a
- * feature log that has other columns (PH_ERROR_CONFIG) or cannot be written. The creator holds it. */
+/* Starts the keeper. model: named in the log; log: NULL without one. Errors of ph__speculation_create, and of
+ * a feature log that has other columns (PH_ERROR_CONFIG) or cannot be written. The creator holds it. */
 ph_status ph__speculator_create(const struct ph_speculation_settings *settings, const char *model,
     struct ph__log *log, struct ph__speculator **speculator_out);
 /* Returns it, held once more; NULL where its settings differ, of which no text is NULL. */
@@ -45,8 +46,8 @@ void ph__speculator_offer(struct ph__speculator *speculator, const struct ph__sp
 /* Orders the worker to remove what is known of a user or an item: done when no order waits any more. */
 ph_status ph__speculator_forget(
     struct ph__speculator *speculator, struct ph__bytes user_or_item, bool is_item);
-/* Ends the worker, with its teacher, or starts it again. PH_ERROR_MEMORY: it cannot be started. */
-ph_status ph__speculator_switch(struct ph__speculator *speculator, bool is_on);
+/* Tells the keeper to end the worker and to close its teacher, or to start it again. */
+void ph__speculator_switch(struct ph__speculator *speculator, bool is_on);
 
 /* X(member, kind, name in Prometheus, help): figures beside those of the rungs. */
 #define PH_SPECULATOR_FIGURES(X)                                                                        \

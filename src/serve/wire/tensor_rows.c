@@ -1,5 +1,6 @@
 #include "serve/wire/tensor_rows.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/sizes.h"
@@ -123,11 +124,23 @@ static ph_status check_offsets(const struct ph__tensor *offsets, size_t num_valu
     return PH_OK;
 }
 
+/* Returns the floats of a column whose only feature takes them as they are; NULL: it is another one. */
+static const unsigned char *plain_floats(
+    const struct ph_session *session, size_t column, const struct ph__tensor *values)
+{
+    const size_t first = session->inputs.first[column];
+    const bool is_plain = values != NULL && values->held == PH_TENSOR_FP32 &&
+                          session->inputs.first[column + 1] == first + 1 &&
+                          ph__column_is_plain(session->inputs.features[first]);
+    return is_plain ? values->values : NULL;
+}
+
 static ph_status check_column(
     const struct ph_session *session, size_t column, struct ph__tensor_column *source)
 {
     const char *name = ph_session_column_name(session, column);
     const struct ph__tensor *values = source->values, *weights = source->weights;
+    source->floats = plain_floats(session, column, values);
     if (source->offsets == NULL && weights == NULL)
         return values == NULL || values->name.size == strlen(name)
                    ? PH_OK
@@ -209,13 +222,31 @@ static ph_status encode_cell(const struct ph__tensor_column *source, struct ph__
                                    : encode_value(source->values, row, feature, at);
 }
 
+/* Encodes a finite float of a column that has floats. */
+static inline bool encode_float(const struct ph__tensor_column *source, struct ph__row_encoder *row,
+    const struct ph__column *feature, size_t at)
+{
+    float number;
+    memcpy(&number, source->floats + at * sizeof number, sizeof number);
+    if (!isfinite(number))
+        return false;
+    ph__row_words(row)[row->encoder->dense_word + feature->slot] = ph__word_from_float(number);
+    return true;
+}
+
 static ph_status encode_columns(const struct ph__tensor_rows *rows, const struct ph__inputs *inputs,
     struct ph__context *context, size_t row)
 {
-    PH_TRY(ph__row_begin(&context->row, &context->rows));
-    for (size_t i = 0; i < inputs->index.count; i++)
-        for (size_t f = inputs->first[i]; f < inputs->first[i + 1]; f++)
-            PH_TRY(encode_cell(&rows->columns[i], &context->row, inputs->features[f], row));
+    struct ph__row_encoder *encoder = &context->row;
+    PH_TRY(ph__row_begin(encoder, &context->rows));
+    for (size_t i = 0; i < inputs->index.count; i++) {
+        const struct ph__tensor_column *source = &rows->columns[i];
+        const size_t first = inputs->first[i];
+        if (source->floats != NULL && encode_float(source, encoder, inputs->features[first], row))
+            continue;
+        for (size_t f = first; f < inputs->first[i + 1]; f++)
+            PH_TRY(encode_cell(source, encoder, inputs->features[f], row));
+    }
     return ph__row_commit(&context->row);
 }
 

@@ -12,6 +12,7 @@ struct ph__tensor_column {
     const struct ph__tensor *values;  /* NULL: the column is absent, and its cells are blank */
     const struct ph__tensor *offsets; /* (rows + 1), of a list; NULL: one value a row */
     const struct ph__tensor *weights; /* as many as values; NULL: all 1 */
+    const unsigned char *floats;      /* (rows) of values that go into rows as they are; NULL: they do not */
 };
 
 struct ph__tensor_rows {
