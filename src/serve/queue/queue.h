@@ -79,6 +79,9 @@ void ph__scheduler_destroy(struct ph__scheduler *scheduler); /* after its queues
  * came together are scored together. */
 void ph__scheduler_kick(struct ph__scheduler *scheduler);
 
+/* Tells whether no worker is free. Any thread, without a lock. */
+bool ph__scheduler_is_busy(const struct ph__scheduler *scheduler);
+
 /* Tells whether a whole batch waits and no worker is free: more requests could only wait. */
 bool ph__scheduler_is_saturated(struct ph__scheduler *scheduler);
 

@@ -61,11 +61,16 @@ void ph__scheduler_destroy(struct ph__scheduler *scheduler)
 void ph__scheduler_kick(struct ph__scheduler *scheduler)
 {
     pthread_mutex_lock(&scheduler->lock);
-    size_t wanted = ph__min(scheduler->num_put, scheduler->num_idle);
+    size_t wanted = ph__min(scheduler->num_put, atomic_load(&scheduler->num_idle));
     scheduler->num_put = 0;
     pthread_mutex_unlock(&scheduler->lock);
     for (; wanted > 0; wanted--)
         pthread_cond_signal(&scheduler->has_work);
+}
+
+bool ph__scheduler_is_busy(const struct ph__scheduler *scheduler)
+{
+    return atomic_load_explicit(&scheduler->num_idle, memory_order_relaxed) == 0;
 }
 
 bool ph__scheduler_is_saturated(struct ph__scheduler *scheduler)
@@ -73,7 +78,7 @@ bool ph__scheduler_is_saturated(struct ph__scheduler *scheduler)
     bool has_batch = false;
     pthread_mutex_lock(&scheduler->lock);
     const struct ph__queue *queue = scheduler->queues;
-    if (queue != NULL && scheduler->num_idle == 0)
+    if (queue != NULL && ph__scheduler_is_busy(scheduler))
         do {
             has_batch |= queue->figures.waiting_rows >= queue->options.max_batch;
             queue = queue->next;

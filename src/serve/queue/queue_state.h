@@ -20,7 +20,7 @@ struct ph__scheduler {
     size_t num_started;
     pthread_mutex_t lock; /* guards all below, and what is said of queues */
     pthread_cond_t has_work;
-    size_t num_idle;          /* workers that wait for has_work */
+    atomic_size_t num_idle;   /* workers that wait for has_work; any thread reads it */
     size_t num_put;           /* batches that were put since the last kick: a request makes one or more */
     struct ph__queue *queues; /* a ring, of which the next to be served is the first; NULL: none */
     bool must_end;

@@ -93,7 +93,8 @@ static ph_status open_speculator(struct ph__served *served, const struct ph__ser
     if (former != NULL)
         served->speculator = ph__speculator_share(former, settings);
     if (served->speculator == NULL)
-        PH_TRY(ph__speculator_create(settings, served->model, options->log, &served->speculator));
+        PH_TRY(ph__speculator_create(
+            settings, served->model, options->log, options->scheduler, &served->speculator));
     return ph__speculator_check(served->speculator, served->session, served->model);
 }
 

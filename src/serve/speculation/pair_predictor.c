@@ -10,6 +10,7 @@
 #include "base/sizes.h"
 
 enum { SCORE_BINS = 8, STREAK_BINS = 8, WAIT_BINS = 6 };
+enum { USERS_AT_ONCE = 64 };  /* before it is asked whether to go on */
 #define PRIOR_SHOWN 8.        /* items that the share of all scores counts for */
 #define MOST_REQUESTS 64.     /* of a user that are looked ahead to */
 #define SESSION_SECONDS 1800. /* a longer wait ends a session */
@@ -335,29 +336,45 @@ static int users_together(const void *a, const void *b)
     return left->place < right->place ? -1 : left->place > right->place;
 }
 
-size_t ph__pair_predictor_choose(struct ph__pair_predictor *predictor, double now, size_t most, double least,
-    ph__pair_is_fresh *is_fresh, void *context, struct ph__pair *pairs_out)
+/* The best pairs so far: a heap whose top is the worst of them. */
+struct best {
+    struct ph__pair *pairs;
+    size_t count;
+    double least;
+};
+
+static void look_at_user(const struct ph__pair_predictor *predictor, const struct user *user,
+    const struct ph__pair_choice *choice, struct best *best)
+{
+    const struct forecast forecast = forecast_of(predictor, user, choice->now);
+    if (predictor->options.policy == PH_PAIRS_EXPECTED && forecast.requests <= best->least)
+        return; /* no item is asked for more often than there are requests */
+    for (size_t place = 0; place < user->count && user->rows.num_rows > 0; place++) {
+        const struct ph__pair pair = {
+            user->key, user->items[place], place, worth(predictor, user, choice->now, place, &forecast)};
+        if (pair.asks <= best->least || (best->count == choice->most && !is_better(&pair, &best->pairs[0])) ||
+            choice->is_fresh(choice->fresh_context, pair.user, pair.item))
+            continue;
+        if (best->count < choice->most)
+            rise(best->pairs, best->count++, pair);
+        else
+            sink(best->pairs, best->count, pair);
+    }
+}
+
+size_t ph__pair_predictor_choose(
+    struct ph__pair_predictor *predictor, const struct ph__pair_choice *choice, struct ph__pair *pairs_out)
 {
     const enum ph__pair_policy policy = predictor->options.policy;
-    size_t count = 0;
-    if (policy != PH_PAIRS_EXPECTED && policy != PH_PAIRS_KNOWN)
-        least = -INFINITY; /* their orders are not in asks */
+    const bool counts_asks = policy == PH_PAIRS_EXPECTED || policy == PH_PAIRS_KNOWN;
+    struct best best = {pairs_out, 0, counts_asks ? choice->least : -INFINITY};
     predictor->num_rounds++;
-    for (size_t u = 0; u < predictor->num_users && most > 0; u++) {
-        const struct user *user = &predictor->users[u];
-        const struct forecast forecast = forecast_of(predictor, user, now);
-        for (size_t place = 0; place < user->count && user->rows.num_rows > 0; place++) {
-            const struct ph__pair pair = {
-                user->key, user->items[place], place, worth(predictor, user, now, place, &forecast)};
-            if (pair.asks <= least || (count == most && !is_better(&pair, &pairs_out[0])) ||
-                is_fresh(context, pair.user, pair.item))
-                continue;
-            if (count < most)
-                rise(pairs_out, count++, pair);
-            else
-                sink(pairs_out, count, pair);
-        }
+    for (size_t u = 0; u < predictor->num_users && choice->most > 0; u++) {
+        if (u % USERS_AT_ONCE == 0 && choice->must_go_on != NULL && !choice->must_go_on(choice->context))
+            break;
+        look_at_user(predictor, &predictor->users[u], choice, &best);
     }
+    const size_t count = best.count;
     if (count > 0)
         qsort(pairs_out, count, sizeof *pairs_out, users_together);
     return count;

@@ -65,13 +65,21 @@ struct ph__pair {
     double asks;  /* expected */
 };
 
-/* Tells whether a pair's row is there and fresh. */
-typedef bool ph__pair_is_fresh(void *context, uint64_t user, uint64_t item);
+struct ph__pair_choice {
+    double now;
+    size_t most;
+    double least; /* asks that a pair must be worth more than, as far as the policy counts asks */
+    /* Tells whether a pair's row is there and fresh. */
+    bool (*is_fresh)(void *fresh_context, uint64_t user, uint64_t item);
+    void *fresh_context;
+    bool (*must_go_on)(void *context); /* asked once in a while; false ends the search. NULL: always true */
+    void *context;
+};
 
-/* Chooses up to `most` pairs that are not fresh, have rows and are worth more than `least` asks, as far as
- * the policy counts asks, the best first, a user's pairs together: pairs_out (most). Returns how many. */
-size_t ph__pair_predictor_choose(struct ph__pair_predictor *predictor, double now, size_t most, double least,
-    ph__pair_is_fresh *is_fresh, void *context, struct ph__pair *pairs_out);
+/* Chooses up to `most` pairs that are not fresh and have rows, the best first, a user's pairs together:
+ * pairs_out (most). Returns how many. */
+size_t ph__pair_predictor_choose(
+    struct ph__pair_predictor *predictor, const struct ph__pair_choice *choice, struct ph__pair *pairs_out);
 
 /* Appends the encoded row of a pair that was chosen last. */
 ph_status ph__pair_predictor_row(

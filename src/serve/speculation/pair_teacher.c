@@ -10,7 +10,7 @@
 #include "base/thread/cpu.h"
 #include "store/checkpoint_names.h"
 
-enum { BATCH_ROWS = 64 }; /* short, so that a worker stops soon */
+enum { BATCH_ROWS = 16 }; /* few, so that a worker stops soon */
 
 /* Returns the session's context: one thread uses it, so that it need not be taken from the pool. */
 static struct ph__context *context_of(struct ph__pair_teacher *teacher)

@@ -12,7 +12,7 @@
 #include "base/thread/clock.h"
 
 enum {
-    AT_ONCE = 64,         /* pairs of a user that are computed together */
+    AT_ONCE = 16,         /* pairs of a user that are computed together: the worker stops behind them */
     MOST_PAIRS = 8192,    /* that are chosen together */
     SAMPLED_USERS = 1024, /* among whom similar ones are sought */
 };
@@ -351,8 +351,14 @@ ph_status ph__speculation_work(
     const double allowance = fmin(speculation->allowance + elapsed * settings->rows_per_second, most);
     speculation->allowance = allowance;
     speculation->last_work = now;
-    const size_t count = ph__pair_predictor_choose(speculation->predictor, now,
-        (size_t)fmin(allowance, MOST_PAIRS), speculation->price, is_fresh, &freshness, speculation->pairs);
+    const struct ph__pair_choice choice = {.now = now,
+        .most = (size_t)fmin(allowance, MOST_PAIRS),
+        .least = speculation->price,
+        .is_fresh = is_fresh,
+        .fresh_context = &freshness,
+        .must_go_on = must_go_on,
+        .context = context};
+    const size_t count = ph__pair_predictor_choose(speculation->predictor, &choice, speculation->pairs);
     PH_TRY(compute_chosen(speculation, now, count, must_go_on, context));
     move_price(speculation, elapsed, most);
     if (speculation->embedding_dim > 0 && now >= speculation->next_neighbours) {

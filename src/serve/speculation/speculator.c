@@ -205,13 +205,14 @@ static ph_status open_all(
 }
 
 ph_status ph__speculator_create(const struct ph_speculation_settings *settings, const char *model,
-    struct ph__log *log, struct ph__speculator **speculator_out)
+    struct ph__log *log, const struct ph__scheduler *scheduler, struct ph__speculator **speculator_out)
 {
     struct ph__speculator *speculator = calloc(1, sizeof *speculator);
     if (speculator == NULL)
         return ph__out_of_memory("a speculation");
     speculator->features.descriptor = -1;
     speculator->log = log;
+    speculator->scheduler = scheduler;
     speculator->started_ns = ph__clock_ns();
     atomic_store(&speculator->num_holders, 1);
     const ph_status status = open_all(speculator, settings, model);

@@ -13,14 +13,16 @@
 #define PH_SERVE_SPECULATOR_H
 
 #include "base/log.h"
+#include "serve/queue/queue.h"
 #include "serve/speculation/speculated.h"
 
 struct ph__speculator;
 
-/* Starts the keeper. model: named in the log; log: NULL without one. Errors of ph__speculation_create, and of
+/* Starts the keeper. model: named in the log; log: NULL without one; scheduler: while none of its workers is
+ * free, nothing is computed. Errors of ph__speculation_create, and of
  * a feature log that has other columns (PH_ERROR_CONFIG) or cannot be written. The creator holds it. */
 ph_status ph__speculator_create(const struct ph_speculation_settings *settings, const char *model,
-    struct ph__log *log, struct ph__speculator **speculator_out);
+    struct ph__log *log, const struct ph__scheduler *scheduler, struct ph__speculator **speculator_out);
 /* Returns it, held once more; NULL where its settings differ, of which no text is NULL. */
 struct ph__speculator *ph__speculator_share(
     struct ph__speculator *speculator, const struct ph_speculation_settings *settings);

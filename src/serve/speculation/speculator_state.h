@@ -21,6 +21,7 @@ struct ph__speculator {
     const char *model;
     struct ph__arena arena;
     struct ph__log *log;
+    const struct ph__scheduler *scheduler;
     atomic_size_t num_holders;
     uint64_t started_ns;
     _Atomic uint64_t waiting, waiting_bytes, dropped, orders_waiting;

@@ -17,6 +17,7 @@
 
 #define TICK_NS 50000000ull
 #define LOOK_NS 1000000000ull
+#define PAUSE_NS 250000
 
 static void wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t ns)
 {
@@ -56,6 +57,23 @@ static ph_status encode_tensors(struct ph__request *base, struct ph__context *co
 {
     const struct tensor_request *request = (const struct tensor_request *)base;
     return ph__tensor_rows_encode(&request->rows, request->session, context, row);
+}
+
+/* Waits while no thread of the server is free: one that waits for the processor beside them would get a share
+ * of it, little in all, but several milliseconds at once. Returns whether the worker is still on and nobody
+ * has given an order. */
+static bool must_go_on(void *context)
+{
+    const struct ph__speculator *speculator = context;
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    bool is_wanted = true, is_busy = true;
+    while (is_wanted && is_busy) {
+        is_wanted = atomic_load(&speculator->is_on) && atomic_load(&speculator->orders_waiting) == 0;
+        is_busy = ph__scheduler_is_busy(speculator->scheduler);
+        if (is_wanted && is_busy)
+            nanosleep(&pause, NULL);
+    }
+    return is_wanted;
 }
 
 static ph_status learn(struct ph__speculator *speculator, const struct ph__note *note)
@@ -130,12 +148,6 @@ static void take_teacher(struct ph__speculator *speculator, struct ph__pair_teac
     pthread_mutex_unlock(&speculator->lock);
 }
 
-static bool must_go_on(void *context)
-{
-    const struct ph__speculator *speculator = context;
-    return atomic_load(&speculator->is_on) && atomic_load(&speculator->orders_waiting) == 0;
-}
-
 static void flush_log(struct ph__speculator *speculator)
 {
     if (ph__feature_log_flush(&speculator->features) != PH_OK)
@@ -169,6 +181,7 @@ static void *work(void *context)
             take_teacher(speculator, &taken.teacher);
         while (taken.notes != NULL) {
             struct ph__note *next = taken.notes->next;
+            (void)must_go_on(speculator);
             take_note(speculator, taken.notes);
             taken.notes = next;
         }

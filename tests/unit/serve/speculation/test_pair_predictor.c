@@ -108,7 +108,9 @@ static double coverage(enum ph__pair_policy policy)
         const struct ph__slate slate = {
             user, SLATE, stream->slates[user], stream->scores[user], numbered_rows(SLATE)};
         assert_ok(ph__pair_predictor_asked(predictor, stream->now, &slate));
-        const size_t count = ph__pair_predictor_choose(predictor, stream->now, 2, 0, is_fresh, &cache, pairs);
+        const struct ph__pair_choice choice = {
+            .now = stream->now, .most = 2, .is_fresh = is_fresh, .fresh_context = &cache};
+        const size_t count = ph__pair_predictor_choose(predictor, &choice, pairs);
         for (size_t i = 0; i < count; i++) {
             const uint64_t key = pair_key(pairs[i].user, pairs[i].item);
             ph__key_map_remove(&cache.births, key);
@@ -147,17 +149,18 @@ static void pairs_that_are_forgotten_are_not_chosen(void **state)
         .policy = PH_PAIRS_EXPECTED, .seconds = 3600, .half_seconds = 3600, .most_users = 3};
     const uint64_t items[] = {1, 2, 3};
     const float scores[] = {.5f, .6f, .7f};
+    const struct ph__pair_choice choice = {.now = 60, .most = PAIRS, .is_fresh = is_never_fresh};
     struct ph__pair_predictor *predictor;
     struct ph__pair pairs[PAIRS];
     assert_ok(ph__pair_predictor_create(&options, &predictor));
     for (uint64_t user = 0; user < 5; user++)
         assert_ok(ph__pair_predictor_asked(
             predictor, 10 * (double)user, &(struct ph__slate){user, 3, items, scores, numbered_rows(3)}));
-    assert_int_equal(ph__pair_predictor_choose(predictor, 60, PAIRS, 0, is_never_fresh, NULL, pairs), 9);
+    assert_int_equal(ph__pair_predictor_choose(predictor, &choice, pairs), 9);
     assert_int_equal(pairs[0].user, 2); /* the first two were the oldest */
     ph__pair_predictor_forget_user(predictor, 3);
     ph__pair_predictor_forget_item(predictor, 2);
-    const size_t count = ph__pair_predictor_choose(predictor, 60, PAIRS, 0, is_never_fresh, NULL, pairs);
+    const size_t count = ph__pair_predictor_choose(predictor, &choice, pairs);
     assert_int_equal(count, 4);
     struct ph__rows rows = {.num_rows = 0};
     for (size_t i = 0; i < count; i++) {
@@ -167,7 +170,7 @@ static void pairs_that_are_forgotten_are_not_chosen(void **state)
     }
     ph__rows_fini(&rows);
     ph__pair_predictor_forget_rows(predictor);
-    assert_int_equal(ph__pair_predictor_choose(predictor, 60, PAIRS, 0, is_never_fresh, NULL, pairs), 0);
+    assert_int_equal(ph__pair_predictor_choose(predictor, &choice, pairs), 0);
     ph__pair_predictor_destroy(predictor);
 }
 
