@@ -82,7 +82,39 @@ fails 3 'back.tsv:10: the time is before that of the row above' replay plain --t
 cut -f 1-4,6- stream.tsv >narrow.tsv
 fails 3 "no column is called 'request'" replay plain --teacher large --data narrow.tsv
 fails 2 'replay requires --teacher DIR' replay plain --data stream.tsv
-fails 2 'replay requires DIR, the folder of a student, or --join LOG' replay --data stream.tsv
+fails 2 'replay requires one of DIR' replay --data stream.tsv
 fails 2 '--join requires --out FILE' replay --join features.log --data stream.tsv
 fails 5 'does not fit' replay plain --teacher large --data stream.tsv --set speculation.cache_bytes=1000000000000000
 fails 2 "unknown key 'replay.pace'" replay plain --teacher large --data stream.tsv --set replay.pace=2
+
+# ---- a running server ----------------------------------------------------------------------------------------------
+# All requests of the stream are answered, in its order, as fast as its clock says; what was served is joined with the stream.
+mkdir -p models/ads && cp -r fed models/ads/1
+printf 'speculation: {teacher: %s/large, feature_log: %s/served.log, rows_per_second: 100000}\n' "$work" "$work" \
+    >models/ads/serve.yaml
+mkdir models/plain && cp -r plain models/plain/1
+begins serve models --http 127.0.0.1:0 --set serve.grpc_address= --set serve.metrics_address= --set serve.log=none
+trap 'kill "$process" 2>/dev/null || true; rm -rf "$work"' EXIT
+waits_for grep -q '^REST ' stdout
+address=$(sed -n 's|^REST  *http://||p' stdout)
+waits_for curl -fs "http://$address/v2/health/ready"
+requests=$(cut -f 5 stream.tsv | sed 1d | uniq | wc -l)
+succeeds replay --server "$address" --model ads --data stream.tsv --set replay.speed=20000
+contains stdout "stream       requests $requests rows $(($(wc -l <stream.tsv) - 1))"
+contains stdout "answered     $requests failed 0 p50_ms "
+awk '$1 == "sent" { exit !($3 >= 2 && $3 < 30) }' stdout || complain 'the stream was not sent by its clock'
+awk '$1 == "coverage" { exit !($3 < .9 && $5 > .01 && $7 > .01) }' stdout || complain 'no pair was found'
+succeeds replay --server "$address" --model plain --data stream.tsv --set replay.speed=1e6 --set replay.connections=1
+contains stdout "answered     $requests failed 0 p50_ms "
+if grep -q '^coverage' stdout; then complain 'a model without a speculation has a coverage'; fi
+fails 6 "no model 'other'" replay --server "$address" --model other --data stream.tsv
+cut -f 1-7 stream.tsv >narrow.tsv
+fails 3 "narrow.tsv: no column is called 'U1', which the model reads" replay --server "$address" --model ads --data narrow.tsv
+fails 3 'back.tsv:10: the time is before' replay --server "$address" --model ads --data back.tsv --set replay.speed=1e6
+fails 2 '--server requires --model NAME' replay --server "$address" --data stream.tsv
+kill "$process"
+ends 143
+fails 6 "$address" replay --server "$address" --model ads --data stream.tsv
+succeeds replay --join served.log --data stream.tsv --out live.tsv
+awk -F '\t' 'NR > 1 { found += $20 + $21 + $22 } END { exit !(NR > 100 && found > 10) }' live.tsv ||
+    complain 'the feature log lacks what was served'

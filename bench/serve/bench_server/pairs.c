@@ -33,10 +33,15 @@ enum { CACHED_USERS = 20000, LOOK_UPS = 20000 }; /* of SLATE pairs each */
  * worker is off; the worker is busy. */
 enum { PLAIN, AGAIN, IDLE, BUSY, NUM_WAYS };
 
-/* What a round gives, in us: times that these shares of the answers do not exceed, and the processor's time
+/* Figures of a round, in us: times that these shares of the answers do not exceed, and the processor's time
  * that a request takes, of all the server's threads. */
 enum { P50, P90, P99, NUM_SHARES, PROCESSOR = NUM_SHARES, NUM_FIGURES };
 static const double shares[NUM_SHARES] = {.5, .9, .99};
+
+/* Rows by the rung on which they were found. */
+struct figures {
+    unsigned long long none, pair, user, near;
+};
 
 struct pairs {
     struct setting *setting;
@@ -45,6 +50,7 @@ struct pairs {
     struct traffic traffic;
     double rate;
     struct rounds figures[NUM_WAYS][NUM_FIGURES];
+    struct figures found[2]; /* while the worker was busy: sums before rounds and behind them */
 };
 
 /* ---- models ---- */
@@ -190,10 +196,6 @@ static void make_bodies(struct bodies *bodies)
 
 /* ---- the worker's figures ---- */
 
-struct figures {
-    unsigned long long none, pair, user, near;
-};
-
 static struct figures ask_figures(struct pairs *pairs, const char *body)
 {
     char answer[600];
@@ -207,6 +209,14 @@ static struct figures ask_figures(struct pairs *pairs, const char *body)
         pairs->setting->has_failed = true;
     }
     return figures;
+}
+
+static void add_figures(struct figures *to, const struct figures *figures)
+{
+    to->none += figures->none;
+    to->pair += figures->pair;
+    to->user += figures->user;
+    to->near += figures->near;
 }
 
 static void print_rungs(const char *what, const struct figures *from, const struct figures *to)
@@ -237,10 +247,11 @@ static void run_round(struct pairs *pairs, size_t round, size_t way)
     pairs->figures[way][PROCESSOR].values[round] =
         (server_processor_seconds(server) - begun_s) / (double)result.num_answered * 1e6;
     load_result_fini(&result);
-    if (way == BUSY) {
-        const struct figures now = ask_figures(pairs, "{\"parameters\":{\"worker\":false}}");
-        print_rungs("worker busy", &former, &now);
-    }
+    if (way != BUSY)
+        return;
+    const struct figures now = ask_figures(pairs, "{\"parameters\":{\"worker\":false}}");
+    add_figures(&pairs->found[0], &former);
+    add_figures(&pairs->found[1], &now);
 }
 
 /* Reports medians over rounds: of a way's figure, and of what it adds within a round. */
@@ -270,6 +281,7 @@ static void take_turns(struct pairs *pairs)
     for (size_t round = 0; round < pairs->setting->run.rounds; round++)
         for (size_t i = 0; i < NUM_WAYS; i++)
             run_round(pairs, round, (round + i) % NUM_WAYS);
+    print_rungs("worker busy", &pairs->found[0], &pairs->found[1]);
     report(pairs, "serve.server.pairs.without_again.p50", AGAIN, P50);
     report(pairs, "serve.server.pairs.without_again.p90", AGAIN, P90);
     report(pairs, "serve.server.pairs.without_again.p99", AGAIN, P99);

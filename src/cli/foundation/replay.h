@@ -1,5 +1,5 @@
 /* phloem replay: a recorded stream of requests goes through the cache of pairs of a server, by the stream's
- * own clock (verb_replay.c). replay_stream.c reads it request by request. */
+ * own clock (verb_replay.c), or to a running server (replay_server.c). replay_stream.c reads it. */
 #ifndef PH_CLI_REPLAY_H
 #define PH_CLI_REPLAY_H
 
@@ -11,11 +11,12 @@ extern const struct ph__option_table cli_replay_options; /* section "replay" */
 /* Columns that say what a row is. */
 struct cli_replay_columns {
     const char *time; /* seconds, ascending */
-    const char *request, *user, *item;
+    const char *request;
+    const char *user, *item; /* NULL: it does not matter */
 };
 
-/* Reads a session's columns of a row. */
-struct cli_replay_reader { /* session NULL: none are read */
+/* Reads columns of a row, those of a session or of cli_replay_read. */
+struct cli_replay_reader { /* places NULL: none are read */
     const struct ph_session *session;
     const char *filled; /* beginning of columns that the stream need not have; NULL: none */
     size_t num_columns;
@@ -31,6 +32,7 @@ struct cli_replay_stream { /* zero-initialised is closed */
     bool has_line;                    /* a line is read that belongs to the next request */
     struct ph__arena arena;           /* of the current request */
     double seconds;                   /* of its first row */
+    const char *name;                 /* in the request's column */
     size_t count, capacity;
     uint64_t *users, *items;    /* (count) hashes, as a server makes them */
     struct ph__bytes *texts;    /* (count) rows as they stand in the file */
@@ -44,6 +46,8 @@ struct cli_replay_stream { /* zero-initialised is closed */
  * failure. */
 ph_status cli_replay_open(struct cli_replay_stream *stream, const char *path,
     const struct cli_replay_columns *columns, struct ph_session *student, struct ph_session *teacher);
+/* Reads these columns as the student's, instead of a session's. PH_ERROR_DATA: the stream lacks one. */
+ph_status cli_replay_read(struct cli_replay_stream *stream, const char *const *columns, size_t num_columns);
 /* Reads the next request. PH_ERROR_DATA naming file and line. */
 ph_status cli_replay_next(struct cli_replay_stream *stream, bool *has_request_out);
 void cli_replay_close(struct cli_replay_stream *stream);
@@ -71,5 +75,17 @@ size_t cli_replay_asks(
 /* Copies the rows of a stream for which a server's feature log has features, with these, and prints how many
  * there were. PH_ERROR_DATA. */
 ph_status cli_replay_join(const char *path, const char *log, const char *request_column, const char *out);
+
+/* A model of a running server. */
+struct cli_replay_target {
+    const char *address, *model, *token_file; /* REST; token_file NULL: none */
+    double speed;                             /* seconds of the stream in one of the clock */
+    size_t num_connections;
+};
+
+/* Sends a stream, each request when it is due, and prints what came of it. PH_ERROR_PEER: a request failed.
+ */
+ph_status cli_replay_send(
+    const char *path, const struct cli_replay_columns *columns, const struct cli_replay_target *target);
 
 #endif

@@ -16,14 +16,18 @@ static ph_status fail_line(const struct cli_replay_stream *stream, const char *p
         ph__reader_line_number(stream->lines.reader), problem);
 }
 
+static ph_status reserve_places(struct cli_replay_reader *reader, size_t num_columns)
+{
+    reader->num_columns = num_columns;
+    reader->places = calloc(num_columns + 1, sizeof *reader->places);
+    return reader->places != NULL ? PH_OK : ph__out_of_memory("%zu columns", num_columns);
+}
+
 static ph_status match(const struct cli_replay_stream *stream, struct cli_replay_reader *reader)
 {
     if (reader->session == NULL)
         return PH_OK;
-    reader->num_columns = ph_session_num_columns(reader->session);
-    reader->places = calloc(reader->num_columns + 1, sizeof *reader->places);
-    if (reader->places == NULL)
-        return ph__out_of_memory("%zu columns", reader->num_columns);
+    PH_TRY(reserve_places(reader, ph_session_num_columns(reader->session)));
     return ph__keyed_lines_match(&stream->lines, reader->session, reader->filled, reader->places);
 }
 
@@ -34,17 +38,27 @@ ph_status cli_replay_open(struct cli_replay_stream *stream, const char *path,
     *stream = (struct cli_replay_stream){
         .student = {.session = student, .filled = "fm_"}, .teacher = {.session = teacher}};
     size_t *const places[] = {&stream->time, &stream->request, &stream->user, &stream->item};
-    PH_TRY(ph__keyed_lines_open(&stream->lines, path, cli_is_csv(path), names, 4));
+    const size_t num_places = columns->user != NULL ? 4 : 2;
+    PH_TRY(ph__keyed_lines_open(&stream->lines, path, cli_is_csv(path), names, num_places));
     for (size_t i = 0; i < 4; i++)
-        *places[i] = stream->lines.key_cells[i];
+        *places[i] = i < num_places ? stream->lines.key_cells[i] : SIZE_MAX;
     PH_TRY(match(stream, &stream->student));
     PH_TRY(match(stream, &stream->teacher));
     return ph__keyed_lines_next(&stream->lines, &stream->has_line);
 }
 
+ph_status cli_replay_read(struct cli_replay_stream *stream, const char *const *columns, size_t num_columns)
+{
+    struct cli_replay_reader *reader = &stream->student;
+    PH_TRY(reserve_places(reader, num_columns));
+    for (size_t i = 0; i < num_columns; i++)
+        PH_TRY(ph__keyed_lines_place(&stream->lines, columns[i], &reader->places[i]));
+    return PH_OK;
+}
+
 static ph_status read_cells(struct cli_replay_stream *stream, struct cli_replay_reader *reader)
 {
-    if (reader->session == NULL)
+    if (reader->places == NULL)
         return PH_OK;
     PH_TRY(ph__array_reserve((void **)&reader->cells, &reader->capacity,
         (stream->count + 1) * reader->num_columns, sizeof *reader->cells));
@@ -54,7 +68,7 @@ static ph_status read_cells(struct cli_replay_stream *stream, struct cli_replay_
 
 static uint64_t hash_cell(const struct ph__keyed_lines *lines, size_t place)
 {
-    return ph__hash_bytes(lines->cells[place], lines->lengths[place]);
+    return place != SIZE_MAX ? ph__hash_bytes(lines->cells[place], lines->lengths[place]) : 0;
 }
 
 static ph_status reserve_row(struct cli_replay_stream *stream)
@@ -87,7 +101,7 @@ static ph_status add_row(struct cli_replay_stream *stream)
     return PH_OK;
 }
 
-static ph_status begin_request(struct cli_replay_stream *stream, const char **request_out)
+static ph_status begin_request(struct cli_replay_stream *stream)
 {
     const double former = stream->seconds;
     const char *text = stream->lines.cells[stream->time];
@@ -97,18 +111,17 @@ static ph_status begin_request(struct cli_replay_stream *stream, const char **re
         return fail_line(stream, "the time is no number of seconds from 0 on");
     if (stream->seconds < former)
         return fail_line(stream, "the time is before that of the row above: sort the stream by time");
-    *request_out = ph__arena_strdup(&stream->arena, stream->lines.cells[stream->request]);
-    return *request_out != NULL ? PH_OK : PH_ERROR_MEMORY;
+    stream->name = ph__arena_strdup(&stream->arena, stream->lines.cells[stream->request]);
+    return stream->name != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
 ph_status cli_replay_next(struct cli_replay_stream *stream, bool *has_request_out)
 {
-    const char *request;
     *has_request_out = stream->has_line;
     if (!stream->has_line)
         return PH_OK;
-    PH_TRY(begin_request(stream, &request));
-    while (stream->has_line && strcmp(stream->lines.cells[stream->request], request) == 0) {
+    PH_TRY(begin_request(stream));
+    while (stream->has_line && strcmp(stream->lines.cells[stream->request], stream->name) == 0) {
         PH_TRY(add_row(stream));
         PH_TRY(ph__keyed_lines_next(&stream->lines, &stream->has_line));
     }

@@ -21,8 +21,8 @@
 
 struct replay_settings {
     enum ph__pair_policy policy;
-    double budget, coverage, tick_seconds;
-    uint64_t seed;
+    double budget, coverage, tick_seconds, speed;
+    uint64_t seed, connections;
     const char *time, *request;
 };
 
@@ -41,6 +41,10 @@ static const struct ph__option options[] = {
         .range_text = "-1 or 0 to 1"),
     PH_NUMBER_KEY("tick_seconds", KEY(tick_seconds), "30", 1e-3, 1e6,
         "Seconds of the stream after which pairs are computed again."),
+    PH_NUMBER_KEY("speed", KEY(speed), "1", 1e-3, 1e6,
+        "With --server: seconds of the stream that are sent in one of the clock."),
+    PH_INTEGER_KEY("connections", KEY(connections), "8", 1, 256,
+        "With --server: connections, each of which has one request in flight."),
     PH_INTEGER_KEY("seed", KEY(seed), "1", 0, 9e15, "Seed of what is drawn at random."),
     PH_TEXT_KEY("time", KEY(time), "time", "Column of a row's time in seconds."),
     PH_TEXT_KEY("request", KEY(request), "request", "Column that is the same in all rows of a request."),
@@ -55,7 +59,7 @@ const struct ph__option_table cli_replay_options = {
 };
 
 struct replay {
-    const char *folder, *data, *out, *config, *teacher, *join;
+    const char *folder, *data, *out, *config, *teacher, *join, *server, *model, *token_file;
     struct cli_learnt_rows learnt_rows;
     struct ph__key_map learnt;
     struct cli_texts sets;
@@ -332,7 +336,7 @@ static ph_status read_settings(struct replay *replay)
     PH_TRY(
         ph__config_read(replay->config, replay->sets.items, replay->sets.count, sections, 2, &replay->arena));
     const char *teacher = replay->speculation_settings.teacher;
-    if (replay->join == NULL && (teacher == NULL || teacher[0] == '\0'))
+    if (replay->folder != NULL && (teacher == NULL || teacher[0] == '\0'))
         return ph_fail(PH_ERROR_USAGE, "replay requires --teacher DIR, the folder of a foundation model");
     return PH_OK;
 }
@@ -341,10 +345,30 @@ static ph_status check(const struct replay *replay)
 {
     if (replay->data == NULL)
         return ph_fail(PH_ERROR_USAGE, "replay requires --data FILE");
-    if ((replay->folder == NULL) == (replay->join == NULL))
-        return ph_fail(PH_ERROR_USAGE, "replay requires DIR, the folder of a student, or --join LOG");
+    if ((replay->folder != NULL) + (replay->join != NULL) + (replay->server != NULL) != 1)
+        return ph_fail(PH_ERROR_USAGE,
+            "replay requires one of DIR, the folder of a student, --server ADDRESS, and --join LOG");
+    if (replay->server != NULL && (replay->model == NULL || replay->out != NULL))
+        return ph_fail(PH_ERROR_USAGE, "--server requires --model NAME, and takes no --out: the server's "
+                                       "feature log has what was served");
     if (replay->join != NULL && replay->out == NULL)
         return ph_fail(PH_ERROR_USAGE, "--join requires --out FILE");
+    return PH_OK;
+}
+
+/* Joins, sends, or replays. */
+static ph_status run_wanted(struct replay *replay)
+{
+    const struct replay_settings *settings = &replay->settings;
+    if (replay->join != NULL)
+        return cli_replay_join(replay->data, replay->join, settings->request, replay->out);
+    if (replay->server != NULL)
+        return cli_replay_send(replay->data,
+            &(struct cli_replay_columns){.time = settings->time, .request = settings->request},
+            &(struct cli_replay_target){replay->server, replay->model, replay->token_file, settings->speed,
+                (size_t)settings->connections});
+    PH_TRY(run(replay));
+    print_figures(replay);
     return PH_OK;
 }
 
@@ -362,6 +386,10 @@ ph_status verb_replay(int argc, char **argv)
         {"--join", CLI_TEXT, &replay.join, "LOG",
             "writes the rows of the stream that a server's feature log has, with its features, instead of "
             "replaying"},
+        {"--server", CLI_TEXT, &replay.server, "ADDRESS",
+            "sends the stream to the server at this address, its REST wire, instead, by the clock"},
+        {"--model", CLI_TEXT, &replay.model, "NAME", "model of the server"},
+        {"--token-file", CLI_TEXT, &replay.token_file, "FILE", "bearer token of the server"},
         {"--learnt", CLI_TEXTS, &replay.learnt_rows.files, "FILE",
             "rows that the foundation model has learnt from, which are refused; may be repeated. Default: "
             "data.train of its config"},
@@ -373,7 +401,8 @@ ph_status verb_replay(int argc, char **argv)
     const struct cli_command command = {"replay",
         "replay runs/student --teacher runs/large --data stream.tsv --out served.tsv",
         "Sends a recorded stream of requests through the cache of pairs of a server, by the stream's own "
-        "clock.\nThe model in DIR gives the scores by which pairs are predicted.",
+        "clock.\nThe model in DIR gives the scores by which pairs are predicted. With --server the stream "
+        "goes to a running server.",
         "DIR", 0, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
@@ -383,11 +412,7 @@ ph_status verb_replay(int argc, char **argv)
     PH_TRY(check(&replay));
     ph_status status = read_settings(&replay);
     if (status == PH_OK)
-        status = replay.join != NULL
-                     ? cli_replay_join(replay.data, replay.join, replay.settings.request, replay.out)
-                     : run(&replay);
-    if (status == PH_OK && replay.join == NULL)
-        print_figures(&replay);
+        status = run_wanted(&replay);
     ph__key_map_fini(&replay.learnt);
     cli_replay_close(&replay.stream);
     cli_replay_survey_fini(&replay.survey);

@@ -83,6 +83,21 @@ static ph_status open_session(struct ph__served *served, const struct ph__served
     return ph__queue_create(options->scheduler, &queue, &served->queue);
 }
 
+static bool is_busy(const void *scheduler)
+{
+    return ph__scheduler_is_busy(scheduler);
+}
+
+static ph_status start_speculator(struct ph__served *served, const struct ph__served_options *options)
+{
+    return ph__speculator_create(&(struct ph__speculator_options){.settings = &served->settings.speculation,
+                                     .model = served->model,
+                                     .log = options->log,
+                                     .is_busy = is_busy,
+                                     .context = options->scheduler},
+        &served->speculator);
+}
+
 /* Takes the speculation of the version before, or starts one. */
 static ph_status open_speculator(struct ph__served *served, const struct ph__served_options *options)
 {
@@ -93,8 +108,7 @@ static ph_status open_speculator(struct ph__served *served, const struct ph__ser
     if (former != NULL)
         served->speculator = ph__speculator_share(former, settings);
     if (served->speculator == NULL)
-        PH_TRY(ph__speculator_create(
-            settings, served->model, options->log, options->scheduler, &served->speculator));
+        PH_TRY(start_speculator(served, options));
     return ph__speculator_check(served->speculator, served->session, served->model);
 }
 
@@ -311,17 +325,35 @@ static ph_status describe_ending(const char *column, const char *ending, enum ph
     return add(context, arena, &(struct described){ph__bytes_of(name), type, 0, true});
 }
 
-static ph_status describe_inputs(
-    const struct ph_session *session, struct ph__arena *arena, describe_function *add, void *context)
+/* Describes columns that are the foundation model's alone. */
+static ph_status describe_more_inputs(
+    const struct ph__served *served, struct ph__arena *arena, describe_function *add, void *context)
 {
+    const struct ph__name_index *columns = ph__speculator_columns(served->speculator);
+    for (size_t i = 0; i < columns->count; i++) {
+        const char *name = ph__name_index_text(columns, i);
+        if (ph_session_find_column(served->session, name) == SIZE_MAX)
+            PH_TRY(add(context, arena, &(struct described){ph__bytes_of(name), PH_TENSOR_BYTES, 1, false}));
+    }
+    return PH_OK;
+}
+
+static ph_status describe_inputs(
+    const struct ph__served *served, struct ph__arena *arena, describe_function *add, void *context)
+{
+    const struct ph_session *session = served->session;
     for (size_t i = 0; i < ph_session_num_columns(session); i++) {
         const char *name = ph_session_column_name(session, i);
+        if (served->speculator != NULL && ph__speculator_fills(served->speculator, name))
+            continue;
         PH_TRY(add(context, arena, &(struct described){ph__bytes_of(name), type_of(session, i), 1, false}));
         if (!is_list(session, i))
             continue;
         PH_TRY(describe_ending(name, "__values", PH_TENSOR_INT64, arena, add, context));
         PH_TRY(describe_ending(name, "__offsets", PH_TENSOR_INT32, arena, add, context));
     }
+    if (served->speculator != NULL)
+        return describe_more_inputs(served, arena, add, context);
     if (session->lines.kind == PH_LINES_NONE)
         return PH_OK;
     return add(context, arena, &(struct described){ph__bytes_of("lines"), PH_TENSOR_BYTES, 1, false});
@@ -362,7 +394,7 @@ ph_status ph__served_metadata(
 {
     *model_out =
         (struct ph__oip_model){.name = ph__bytes_of(served->model), .platform = ph__bytes_of("phloem")};
-    PH_TRY(describe_inputs(served->session, arena, add_type, &model_out->inputs));
+    PH_TRY(describe_inputs(served, arena, add_type, &model_out->inputs));
     return describe_outputs(served, arena, add_type, &model_out->outputs);
 }
 
@@ -387,6 +419,6 @@ ph_status ph__served_config(
         .max_batch_size = (int64_t)served->settings.max_batch,
         .batching = {.max_queue_delay_us = served->settings.max_queue_delay_us},
     };
-    PH_TRY(describe_inputs(served->session, arena, add_config, &config_out->inputs));
+    PH_TRY(describe_inputs(served, arena, add_config, &config_out->inputs));
     return describe_outputs(served, arena, add_config, &config_out->outputs);
 }

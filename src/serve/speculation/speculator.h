@@ -13,16 +13,23 @@
 #define PH_SERVE_SPECULATOR_H
 
 #include "base/log.h"
-#include "serve/queue/queue.h"
 #include "serve/speculation/speculated.h"
 
 struct ph__speculator;
 
-/* Starts the keeper. model: named in the log; log: NULL without one; scheduler: while none of its workers is
- * free, nothing is computed. Errors of ph__speculation_create, and of
- * a feature log that has other columns (PH_ERROR_CONFIG) or cannot be written. The creator holds it. */
-ph_status ph__speculator_create(const struct ph_speculation_settings *settings, const char *model,
-    struct ph__log *log, const struct ph__scheduler *scheduler, struct ph__speculator **speculator_out);
+struct ph__speculator_options {
+    const struct ph_speculation_settings *settings;
+    const char *model;   /* named in the log */
+    struct ph__log *log; /* NULL: none */
+    /* Tells whether no thread of the server is free: then nothing is computed. Any thread calls it. */
+    bool (*is_busy)(const void *context);
+    const void *context;
+};
+
+/* Starts the keeper. Errors of ph__speculation_create, and of a feature log that has other columns
+ * (PH_ERROR_CONFIG) or cannot be written. The creator holds it. */
+ph_status ph__speculator_create(
+    const struct ph__speculator_options *options, struct ph__speculator **speculator_out);
 /* Returns it, held once more; NULL where its settings differ, of which no text is NULL. */
 struct ph__speculator *ph__speculator_share(
     struct ph__speculator *speculator, const struct ph_speculation_settings *settings);
@@ -32,6 +39,12 @@ void ph__speculator_release(struct ph__speculator *speculator);
 /* PH_ERROR_CONFIG: the model reads none of the columns. */
 ph_status ph__speculator_check(
     const struct ph__speculator *speculator, const struct ph_session *student, const char *model);
+
+/* Tells whether this is a column of pairs, which clients do not send. */
+bool ph__speculator_fills(const struct ph__speculator *speculator, const char *column);
+/* Returns the columns that a request has for the worker: those of user and item and of the foundation model
+ * that was there at the start. */
+const struct ph__name_index *ph__speculator_columns(const struct ph__speculator *speculator);
 
 /* ---- the driving thread ---- */
 

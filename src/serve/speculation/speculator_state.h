@@ -1,4 +1,4 @@
-/* The inside of a speculator: shared by speculator.c, which the driving thread runs, and
+/* The inside of a speculator: shared by speculator_state.c, which the driving thread runs, and
  * speculator_threads.c. */
 #ifndef PH_SERVE_SPECULATOR_STATE_H
 #define PH_SERVE_SPECULATOR_STATE_H
@@ -15,13 +15,10 @@ struct ph__speculator_order {
 };
 
 struct ph__speculator {
-    struct ph_speculation_settings settings; /* those of the core */
+    struct ph__speculator_options options; /* settings are those of the core */
     struct ph__speculation *core;
     struct ph__name_index columns; /* that a request may have beside the student's; constant */
-    const char *model;
     struct ph__arena arena;
-    struct ph__log *log;
-    const struct ph__scheduler *scheduler;
     atomic_size_t num_holders;
     uint64_t started_ns;
     _Atomic uint64_t waiting, waiting_bytes, dropped, orders_waiting;

@@ -29,7 +29,7 @@ static void wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t 
 
 static void log_failure(const struct ph__speculator *speculator, const char *event)
 {
-    PH_LOG(speculator->log, PH_LOG_ERROR, event, ph__log_text("model", speculator->model),
+    PH_LOG(speculator->options.log, PH_LOG_ERROR, event, ph__log_text("model", speculator->options.model),
         ph__log_text("error", ph_error_text()));
 }
 
@@ -69,7 +69,7 @@ static bool must_go_on(void *context)
     bool is_wanted = true, is_busy = true;
     while (is_wanted && is_busy) {
         is_wanted = atomic_load(&speculator->is_on) && atomic_load(&speculator->orders_waiting) == 0;
-        is_busy = ph__scheduler_is_busy(speculator->scheduler);
+        is_busy = speculator->options.is_busy(speculator->options.context);
         if (is_wanted && is_busy)
             nanosleep(&pause, NULL);
     }
@@ -104,8 +104,8 @@ static void take_note(struct ph__speculator *speculator, struct ph__note *note)
 {
     ph__feature_log_add(&speculator->features, note->request, note->count, note->features);
     if (learn(speculator, note) != PH_OK)
-        PH_LOG(speculator->log, PH_LOG_WARNING, "speculation_refused",
-            ph__log_text("model", speculator->model), ph__log_text("error", ph_error_text()));
+        PH_LOG(speculator->options.log, PH_LOG_WARNING, "speculation_refused",
+            ph__log_text("model", speculator->options.model), ph__log_text("error", ph_error_text()));
     atomic_fetch_sub(&speculator->waiting, 1);
     atomic_fetch_sub(&speculator->waiting_bytes, note->bytes);
     pthread_mutex_lock(&speculator->lock);
@@ -114,7 +114,8 @@ static void take_note(struct ph__speculator *speculator, struct ph__note *note)
     pthread_mutex_unlock(&speculator->lock);
 }
 
-/* What waits for the worker. Notes come first, since orders that came after them must reach what they bring.
+/* Work that waits for the worker. Notes come first, since orders that came after them must reach what they
+ * bring.
  */
 struct taken {
     struct ph__note *notes;
@@ -141,8 +142,9 @@ static void take_all(struct ph__speculator *speculator, struct taken *taken)
 static void take_teacher(struct ph__speculator *speculator, struct ph__pair_teacher *teacher)
 {
     if (ph__speculation_take_teacher(speculator->core, teacher))
-        PH_LOG(speculator->log, PH_LOG_INFO, "teacher_loaded", ph__log_text("model", speculator->model),
-            ph__log_text("teacher", speculator->settings.teacher));
+        PH_LOG(speculator->options.log, PH_LOG_INFO, "teacher_loaded",
+            ph__log_text("model", speculator->options.model),
+            ph__log_text("teacher", speculator->options.settings->teacher));
     pthread_mutex_lock(&speculator->lock);
     speculator->former = *teacher;
     pthread_mutex_unlock(&speculator->lock);

@@ -86,16 +86,24 @@ ph_status ph__keyed_lines_next(struct ph__keyed_lines *lines, bool *has_line_out
     return PH_OK;
 }
 
+ph_status ph__keyed_lines_place(const struct ph__keyed_lines *lines, const char *name, size_t *place_out)
+{
+    *place_out = ph__keyed_lines_find(lines, name);
+    return *place_out != SIZE_MAX
+               ? PH_OK
+               : ph_fail(PH_ERROR_DATA, "%s: no column is called '%s', which the model reads",
+                     ph__reader_path(lines->reader), name);
+}
+
 ph_status ph__keyed_lines_match(const struct ph__keyed_lines *lines, const struct ph_session *session,
     const char *filled, size_t *places_out)
 {
     for (size_t i = 0; i < ph_session_num_columns(session); i++) {
         const char *name = ph_session_column_name(session, i);
         const bool is_filled = filled != NULL && strncmp(name, filled, strlen(filled)) == 0;
-        places_out[i] = is_filled ? SIZE_MAX : ph__keyed_lines_find(lines, name);
-        if (places_out[i] == SIZE_MAX && !is_filled)
-            return ph_fail(PH_ERROR_DATA, "%s: no column is called '%s', which the model reads",
-                ph__reader_path(lines->reader), name);
+        places_out[i] = SIZE_MAX;
+        if (!is_filled)
+            PH_TRY(ph__keyed_lines_place(lines, name, &places_out[i]));
     }
     return PH_OK;
 }

@@ -35,6 +35,9 @@ size_t ph__keyed_lines_find(const struct ph__keyed_lines *lines, const char *nam
 
 /* ---- rows for a session ---- */
 
+/* Gives the place of a column that a model reads. PH_ERROR_DATA naming file and column. */
+ph_status ph__keyed_lines_place(const struct ph__keyed_lines *lines, const char *name, size_t *place_out);
+
 /* Finds the session's columns in the header: places_out (its columns). PH_ERROR_DATA naming file and column
  * where one is missing, unless others fill the columns of this beginning (NULL: they do not): then its place
  * is SIZE_MAX. */

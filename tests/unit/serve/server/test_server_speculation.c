@@ -329,6 +329,21 @@ static void bad_requests_are_refused(void **state)
     "{\"name\":\"user\",\"datatype\":\"BYTES\",\"shape\":[%d],\"data\":[%s]},"              \
     "{\"name\":\"price\",\"datatype\":\"INT64\",\"shape\":[%d],\"data\":[%s]}]}"
 
+/* The metadata has the foundation model's columns, and none that the server fills. */
+static void metadata_names_what_clients_send(void **state)
+{
+    (void)state;
+    start();
+    struct answer answer = ask("GET /v2/models/ads", "");
+    assert_int_equal(answer.status, 200);
+    assert_non_null(strstr(answer.body, "\"inputs\":[{\"name\":\"user\""));
+    assert_non_null(strstr(answer.body, "{\"name\":\"price\",\"datatype\":\"BYTES\""));
+    assert_null(strstr(answer.body, "fm_"));
+    assert_null(strstr(answer.body, "\"lines\""));
+    free(answer.text);
+    stop();
+}
+
 static void a_teacher_need_not_read_user_and_item(void **state)
 {
     (void)state;
@@ -405,6 +420,7 @@ int main(void)
         TEST(requests_do_without_worker_and_teacher),
         TEST(another_version_of_the_student_keeps_the_cache),
         TEST(bad_requests_are_refused),
+        TEST(metadata_names_what_clients_send),
         TEST(a_teacher_need_not_read_user_and_item),
         TEST(what_cannot_be_served_is_not_loaded),
     };

@@ -154,6 +154,16 @@ ph_status ph__speculator_check(
         model);
 }
 
+bool ph__speculator_fills(const struct ph__speculator *speculator, const char *column)
+{
+    return ph__name_index_find(ph__speculation_columns(speculator->core), column) != PH_NO_NAME;
+}
+
+const struct ph__name_index *ph__speculator_columns(const struct ph__speculator *speculator)
+{
+    return &speculator->columns;
+}
+
 static ph_status add_column(struct ph__speculator *speculator, const char *name)
 {
     if (ph__name_index_find(&speculator->columns, name) != PH_NO_NAME)
@@ -168,8 +178,8 @@ static ph_status list_columns(struct ph__speculator *speculator)
     const struct ph_session *session = ph__speculation_teacher(speculator->core)->session;
     for (size_t i = 0; i < ph_session_num_columns(session); i++)
         PH_TRY(add_column(speculator, ph_session_column_name(session, i)));
-    PH_TRY(add_column(speculator, speculator->settings.user));
-    return add_column(speculator, speculator->settings.item);
+    PH_TRY(add_column(speculator, speculator->options.settings->user));
+    return add_column(speculator, speculator->options.settings->item);
 }
 
 static ph_status start_keeper(struct ph__speculator *speculator)
@@ -182,8 +192,7 @@ static ph_status start_keeper(struct ph__speculator *speculator)
     return PH_OK;
 }
 
-static ph_status open_all(
-    struct ph__speculator *speculator, const struct ph_speculation_settings *settings, const char *model)
+static ph_status open_all(struct ph__speculator *speculator)
 {
     pthread_condattr_t attributes;
     pthread_mutex_init(&speculator->lock, NULL);
@@ -194,28 +203,28 @@ static ph_status open_all(
     pthread_cond_init(&speculator->has_change, &attributes);
     pthread_condattr_destroy(&attributes);
     speculator->notes_end = &speculator->notes;
-    speculator->model = ph__arena_strdup(&speculator->arena, model);
-    if (speculator->model == NULL)
+    speculator->options.model = ph__arena_strdup(&speculator->arena, speculator->options.model);
+    if (speculator->options.model == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(ph__speculation_create(settings, NULL, &speculator->core));
-    speculator->settings = *ph__speculation_settings(speculator->core);
+    PH_TRY(ph__speculation_create(speculator->options.settings, NULL, &speculator->core));
+    speculator->options.settings = ph__speculation_settings(speculator->core);
     PH_TRY(list_columns(speculator));
-    PH_TRY(ph__feature_log_open(&speculator->features, speculator->settings.feature_log, speculator->core));
+    PH_TRY(ph__feature_log_open(
+        &speculator->features, speculator->options.settings->feature_log, speculator->core));
     return start_keeper(speculator);
 }
 
-ph_status ph__speculator_create(const struct ph_speculation_settings *settings, const char *model,
-    struct ph__log *log, const struct ph__scheduler *scheduler, struct ph__speculator **speculator_out)
+ph_status ph__speculator_create(
+    const struct ph__speculator_options *options, struct ph__speculator **speculator_out)
 {
     struct ph__speculator *speculator = calloc(1, sizeof *speculator);
     if (speculator == NULL)
         return ph__out_of_memory("a speculation");
+    speculator->options = *options;
     speculator->features.descriptor = -1;
-    speculator->log = log;
-    speculator->scheduler = scheduler;
     speculator->started_ns = ph__clock_ns();
     atomic_store(&speculator->num_holders, 1);
-    const ph_status status = open_all(speculator, settings, model);
+    const ph_status status = open_all(speculator);
     if (status == PH_OK)
         *speculator_out = speculator;
     else
@@ -226,7 +235,7 @@ ph_status ph__speculator_create(const struct ph_speculation_settings *settings, 
 struct ph__speculator *ph__speculator_share(
     struct ph__speculator *speculator, const struct ph_speculation_settings *settings)
 {
-    const struct ph_speculation_settings *own = &speculator->settings;
+    const struct ph_speculation_settings *own = speculator->options.settings;
     if (strcmp(own->teacher, settings->teacher) != 0 || strcmp(own->user, settings->user) != 0 ||
         strcmp(own->item, settings->item) != 0 || strcmp(own->feature_log, settings->feature_log) != 0 ||
         own->seconds != settings->seconds || own->rows_per_second != settings->rows_per_second ||
@@ -264,6 +273,8 @@ void ph__speculator_release(struct ph__speculator *speculator)
     if (speculator == NULL || atomic_fetch_sub(&speculator->num_holders, 1) > 1)
         return;
     end_keeper(speculator);
+    ph__pair_teacher_close(&speculator->fresh);
+    ph__pair_teacher_close(&speculator->former);
     free_notes(speculator->notes);
     free_notes(speculator->done);
     free_notes(speculator->spare);
