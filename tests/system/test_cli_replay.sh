@@ -111,6 +111,12 @@ fails 6 "no model 'other'" replay --server "$address" --model other --data strea
 cut -f 1-7 stream.tsv >narrow.tsv
 fails 3 "narrow.tsv: no column is called 'U1', which the model reads" replay --server "$address" --model ads --data narrow.tsv
 fails 3 'back.tsv:10: the time is before' replay --server "$address" --model ads --data back.tsv --set replay.speed=1e6
+server=$process
+begins replay --server "$address" --model ads --data stream.tsv # twelve hours
+sleep 0.3
+kill -INT "$process"
+ends 130
+process=$server
 fails 2 '--server requires --model NAME' replay --server "$address" --data stream.tsv
 kill "$process"
 ends 143

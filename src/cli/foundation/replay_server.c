@@ -23,6 +23,7 @@
 
 struct sending {
     const struct cli_replay_target *target;
+    const volatile int *stop_signal;
     char model[300], infer[310]; /* paths */
     struct ph__arena arena;
     const char **inputs; /* (num_inputs) */
@@ -88,7 +89,7 @@ static char *take_request(struct sending *sending, uint64_t *due_ns_out)
 {
     char *body = NULL;
     pthread_mutex_lock(&sending->lock);
-    if (sending->status == PH_OK && !ph__is_stopped(cli_stop_signal())) {
+    if (sending->status == PH_OK && !ph__is_stopped(sending->stop_signal)) {
         sending->status = read_request(sending, &body, due_ns_out);
         if (sending->status != PH_OK)
             snprintf(sending->error, sizeof sending->error, "%s", ph_error_text());
@@ -97,9 +98,9 @@ static char *take_request(struct sending *sending, uint64_t *due_ns_out)
     return body;
 }
 
-static void sleep_until(uint64_t due_ns)
+static void sleep_until(const struct sending *sending, uint64_t due_ns)
 {
-    for (uint64_t now_ns = ph__clock_ns(); now_ns < due_ns && !ph__is_stopped(cli_stop_signal());
+    for (uint64_t now_ns = ph__clock_ns(); now_ns < due_ns && !ph__is_stopped(sending->stop_signal);
          now_ns = ph__clock_ns()) {
         const uint64_t rest_ns = due_ns - now_ns < NAP_NS ? due_ns - now_ns : NAP_NS;
         nanosleep(&(struct timespec){.tv_nsec = (long)rest_ns}, NULL);
@@ -134,8 +135,8 @@ static void *send_requests(void *context)
     ph_status status = cli_http_open(&http, sending->target->address, sending->target->token_file);
     for (char *body; status == PH_OK && (body = take_request(sending, &due_ns)) != NULL; free(body)) {
         struct cli_http_answer answer = {.status = 0};
-        sleep_until(due_ns);
-        if (ph__is_stopped(cli_stop_signal()))
+        sleep_until(sending, due_ns);
+        if (ph__is_stopped(sending->stop_signal))
             continue;
         const bool is_late = ph__clock_ns() > due_ns + LATE_NS;
         const ph_status asked = cli_http_ask(&http, "POST", sending->infer, ph__bytes_of(body), &answer);
@@ -233,8 +234,8 @@ static ph_status run_connections(struct sending *sending)
         return ph__out_of_memory("the thread of a connection");
     if (sending->status != PH_OK)
         return ph_fail(sending->status, "%s", sending->error);
-    return ph__is_stopped(cli_stop_signal())
-               ? ph_fail(ph__stop_status(cli_stop_signal()), "stopped by a signal")
+    return ph__is_stopped(sending->stop_signal)
+               ? ph_fail(ph__stop_status(sending->stop_signal), "stopped by a signal")
                : PH_OK;
 }
 
@@ -271,7 +272,7 @@ static ph_status open_all(struct sending *sending, struct cli_http *http, const 
 ph_status cli_replay_send(
     const char *path, const struct cli_replay_columns *columns, const struct cli_replay_target *target)
 {
-    struct sending sending = {.target = target};
+    struct sending sending = {.target = target, .stop_signal = cli_stop_signal()};
     struct cli_http http = {.socket = -1};
     pthread_mutex_init(&sending.lock, NULL);
     ph_status status = open_all(&sending, &http, path, columns);
