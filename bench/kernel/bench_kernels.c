@@ -151,15 +151,17 @@ static void record(struct bench *bench, const struct bench_case *c, const struct
 static size_t choose_contenders(
     const struct bench *bench, const struct bench_case *c, struct contender contenders[PH_ISA_COUNT + 1])
 {
+    const struct ph__kernels *best = ph__kernels_for(bench->best);
     size_t count = 0;
-    if (c->peer != NULL)
-        contenders[count++] = (struct contender){.name = c->peer_name, .run = c->peer};
-    const int last_isa = c->peer != NULL ? 0 : (int)bench->best;
-    for (int isa = 0; isa <= last_isa; isa++)
-        contenders[count++] =
-            (struct contender){.name = c->peer != NULL ? "ours" : ph__isa_name((enum ph__isa)isa),
+    if (c->peer != NULL) {
+        contenders[count++] = (struct contender){.name = c->peer_name, .run = c->peer, .kernels = best};
+        contenders[count++] = (struct contender){.name = "ours", .run = c->run, .kernels = best};
+    } else {
+        for (int isa = 0; isa <= (int)bench->best; isa++)
+            contenders[count++] = (struct contender){.name = ph__isa_name((enum ph__isa)isa),
                 .run = c->run,
                 .kernels = ph__kernels_for((enum ph__isa)isa)};
+    }
     for (size_t i = 0; i < count; i++)
         contenders[i].calls = calls_of_a_sample(contenders[i].run, contenders[i].kernels, c->state);
     return count;

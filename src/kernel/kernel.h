@@ -116,6 +116,92 @@ struct ph__row_product_args {
     bool is_bf16;      /* the weights are bf16; products and sums are of reals */
 };
 
+/* ---- products of numbers of a byte each ---- */
+
+#define PH_INT8_PANEL 32         /* outputs whose weights lie side by side */
+#define PH_INT8_TOGETHER 4       /* terms of a sum that lie side by side */
+#define PH_INT8_MOST_TERMS 66000 /* of a sum, so that it stays within 32 bits */
+
+/* y (rows, N) = scale_r scale_n sum_k x_rk w_nk + bias_n (NULL: none), row-major without gaps. x are levels
+ * of int8_narrow, with a scale a row; W (N,K) is packed by ph__int8_pack, with a scale an output. Sums are
+ * exact, and what follows is one product and one fma, so an output's bits depend on its row and its weights
+ * alone: not on other rows, on how calls are cut, or on the ISA. A row whose scale is NaN gives NaN. */
+struct ph__int8_product_args {
+    size_t rows, in_features, out_features; /* rows, K, N */
+    const int8_t *x;                        /* (rows, ph__int8_stride(K)) */
+    const float *x_scales;                  /* (rows) */
+    const void *packed;
+    const ph_real *bias;
+    ph_real *y;
+    bool is_rectified;
+    bool has_dot; /* use instructions that ph__cpu_has_int8_dot tells of */
+};
+
+/* Returns the bytes of a row of x: K, and a rest that is never used but must be there. */
+static inline size_t ph__int8_stride(size_t in_features)
+{
+    return (in_features + PH_INT8_TOGETHER - 1) / PH_INT8_TOGETHER * PH_INT8_TOGETHER;
+}
+
+/* Packs a weight W (N,K), or (K,N) where is_transposed: its levels are those of int8_narrow, with a scale an
+ * output. */
+struct ph__int8_pack_args {
+    size_t out_features, in_features;
+    const ph_real *weight;
+    bool is_transposed;
+    void *packed; /* ph__int8_packed_bytes() */
+};
+
+/* Parts of a packed weight: (N / 32, K / 4, 32, 4) levels, then a scale and 128 times the sum of the levels
+ * of each output; zeros beyond N and K. */
+struct ph__int8_weight {
+    int8_t *levels;
+    float *scales;
+    int32_t *offsets;
+};
+
+static inline size_t ph__int8_outputs(size_t out_features)
+{
+    return (out_features + PH_INT8_PANEL - 1) / PH_INT8_PANEL * PH_INT8_PANEL;
+}
+
+static inline size_t ph__int8_packed_bytes(size_t out_features, size_t in_features)
+{
+    return ph__int8_outputs(out_features) * (ph__int8_stride(in_features) + sizeof(float) + sizeof(int32_t));
+}
+
+/* Returns the parts; those of a weight that is only read are not written. */
+static inline struct ph__int8_weight ph__int8_weight(
+    size_t out_features, size_t in_features, const void *packed)
+{
+    const size_t outputs = ph__int8_outputs(out_features);
+    int8_t *levels = (int8_t *)(uintptr_t)packed;
+    float *scales = (float *)(void *)(levels + outputs * ph__int8_stride(in_features));
+    return (struct ph__int8_weight){levels, scales, (int32_t *)(void *)(scales + outputs)};
+}
+
+/* Returns the place of the first four terms of an output; the next four lie PH_INT8_GROUP further. */
+#define PH_INT8_GROUP (PH_INT8_PANEL * PH_INT8_TOGETHER)
+static inline size_t ph__int8_place(size_t in_features, size_t output)
+{
+    const size_t within = output % PH_INT8_PANEL;
+    return (output - within) * ph__int8_stride(in_features) + within * PH_INT8_TOGETHER;
+}
+
+/* Sets the offsets from the levels. */
+static inline void ph__int8_sum_levels(
+    size_t out_features, size_t in_features, const struct ph__int8_weight *weight)
+{
+    for (size_t n = 0; n < ph__int8_outputs(out_features); n++) {
+        const int8_t *levels = weight->levels + ph__int8_place(in_features, n);
+        int32_t sum = 0;
+        for (size_t k = 0; k < ph__int8_stride(in_features); k += PH_INT8_TOGETHER)
+            for (size_t t = 0; t < PH_INT8_TOGETHER; t++)
+                sum += levels[k * PH_INT8_PANEL + t];
+        weight->offsets[n] = 128 * sum;
+    }
+}
+
 /* ---- weight gradients ---- */
 
 /* A block of C = A^T B over `inner` samples: c[n][k] = sum_m a[m][n] b[m][k], added to c where is_added. Each
@@ -310,6 +396,8 @@ struct ph__kernels {
     void (*narrow_product)(size_t rows, size_t in_features, size_t out_features, const ph_real *x,
         const ph_real *weight, const ph_real *bias, ph_real *y);
     void (*weight_product)(const struct ph__weight_product_args *args);
+    void (*int8_pack)(const struct ph__int8_pack_args *args);
+    void (*int8_product)(const struct ph__int8_product_args *args);
 
     void (*small_product)(const struct ph__small_product_args *args);
     void (*multiply_rows)(const struct ph__multiply_rows_args *args);

@@ -25,6 +25,8 @@
     X(narrow_product, avx2, avx512)           \
     X(weight_product, avx2, avx512)           \
     X(small_product, avx2, avx512)            \
+    X(int8_pack, avx2, avx512)                \
+    X(int8_product, avx2, avx512)             \
     X(multiply_rows, avx2, avx512)            \
     X(transpose, avx2, avx512)                \
     X(interchange, avx2, avx512)              \

@@ -17,7 +17,8 @@ struct bench_case {
     enum bench_limit limit; /* bound of its speed on this machine */
     void (*run)(const struct ph__kernels *kernels, const void *state); /* one call */
     const void *state;
-    void (*peer)(const struct ph__kernels *kernels, const void *state); /* measured beside it, or NULL */
+    /* Measured beside it, both on the best table alone; NULL: none. */
+    void (*peer)(const struct ph__kernels *kernels, const void *state);
     const char *peer_name;
 };
 

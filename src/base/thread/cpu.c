@@ -43,6 +43,11 @@ bool ph__cpu_has_bf16(void)
     return processor_has_avx512() && __builtin_cpu_supports("avx512bf16");
 }
 
+bool ph__cpu_has_int8_dot(void)
+{
+    return processor_has_avx512() && __builtin_cpu_supports("avx512vnni");
+}
+
 static uint32_t read_control(void)
 {
     return _mm_getcsr();
@@ -64,6 +69,11 @@ static bool processor_has_avx512(void)
 }
 
 bool ph__cpu_has_bf16(void)
+{
+    return false;
+}
+
+bool ph__cpu_has_int8_dot(void)
 {
     return false;
 }

@@ -23,6 +23,9 @@ void ph__cpu_name(char *name_out, size_t size);
 /* Tells whether processor and operating system run AVX-512's products of bfloat16. */
 bool ph__cpu_has_bf16(void);
 
+/* Tells whether processor and operating system run AVX-512's sums of four products of bytes (VNNI). */
+bool ph__cpu_has_int8_dot(void);
+
 /* Returns the number of processors that this process may keep busy: its affinity mask, limited by the
  * cgroups' quota rounded up; >= 1. */
 size_t ph__cpu_count(void);

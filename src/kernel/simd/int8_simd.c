@@ -1,29 +1,8 @@
-/* Numbers in one byte each, and back. Magnitudes are compared by their bits, as unsigned integers: infinity
- * and NaN come beyond all finite numbers, so the largest shows them, too. */
+/* Numbers in one byte each, and back. */
 #include <string.h>
 
 #include "kernel/int8_scale.h"
-#include "kernel/simd/simd.h"
-#include "kernel/simd/simd_math.h"
-
-#define INFINITY_BITS 0x7f800000
-
-PH_INLINE vu magnitudes(vf x)
-{
-    return vu_bits(vf_abs(x));
-}
-
-/* Returns the largest magnitude; infinity where a number is not finite. */
-static float largest_of(size_t n, const float *x)
-{
-    vu most = vu_set1(0);
-    size_t i = 0;
-    for (; i + VF_WIDTH <= n; i += VF_WIDTH)
-        most = vu_more(most, magnitudes(vf_load(x + i)));
-    if (i < n)
-        most = vu_more(most, magnitudes(vf_load_mask(x + i, vf_first(n - i))));
-    return vf_largest(vf_of_bits(vu_less(most, vu_set1(INFINITY_BITS))));
-}
+#include "kernel/simd/int8_largest.h"
 
 float PH_SIMD(int8_narrow)(size_t n, const float *x, int8_t *y)
 {

@@ -358,6 +358,11 @@ static inline vu vu_bits(vf x)
     return _mm256_castps_si256(x);
 }
 
+static inline vf vf_from_signed(vu x) /* of signed words */
+{
+    return _mm256_cvtepi32_ps(x);
+}
+
 static inline vf vf_of_bits(vu x)
 {
     return _mm256_castsi256_ps(x);

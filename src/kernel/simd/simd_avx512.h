@@ -382,6 +382,11 @@ static inline vu vu_bits(vf x)
     return _mm512_castps_si512(x);
 }
 
+static inline vf vf_from_signed(vu x) /* of signed words */
+{
+    return _mm512_cvtepi32_ps(x);
+}
+
 static inline vf vf_of_bits(vu x)
 {
     return _mm512_castsi512_ps(x);
