@@ -93,11 +93,11 @@ static struct mode make_mode(
     struct mode mode;
     bench_check(ph__gemm_create(team, is_fast, &mode.gemm));
     const struct ph__gemm_weight_shape gradient = {
-        layer->out_features, layer->in_features, false, false, false};
+        .out_features = layer->out_features, .in_features = layer->in_features};
     mode.scratch = allocate(ph__gemm_weight_scratch_bytes(mode.gemm, &gradient));
     for (int i = 0; i < 2; i++) {
         const struct ph__gemm_weight_shape shape = {
-            layer->out_features, layer->in_features, i == 1, false, false};
+            .out_features = layer->out_features, .in_features = layer->in_features, .is_transposed = i == 1};
         size_t bytes;
         bench_check(ph__gemm_packed_bytes(mode.gemm, &shape, &bytes));
         mode.packed[i] = allocate(bytes);
@@ -110,7 +110,8 @@ static void run_product(
     const struct mode *mode, enum product product, const struct layer *layer, const struct operands *o)
 {
     const size_t n = layer->out_features, k = layer->in_features;
-    const struct ph__gemm_weight_shape shape = {n, k, product == BACKWARD_DATA, false, false};
+    const struct ph__gemm_weight_shape shape = {
+        .out_features = n, .in_features = k, .is_transposed = product == BACKWARD_DATA};
     struct ph__gemm_args args = {.rows = layer->rows};
     switch (product) {
     case FORWARD:

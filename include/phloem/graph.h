@@ -75,6 +75,26 @@ enum ph_precision {
                           real */
 };
 
+/* Arithmetic of one product with a learnt weight, X(name, help). */
+#define PH_RECIPES(X)                                                                                      \
+    X(FP32, fp32)                                                                                          \
+    X(INT8, int8) /* weights and inputs are rounded to bytes, with a scale an output and a row; exact sums \
+                   */
+
+enum ph_recipe {
+#define X(name, text) PH_RECIPE_##name,
+    PH_RECIPES(X)
+#undef X
+};
+const char *ph_recipe_name(enum ph_recipe recipe); /* "int8" */
+
+/* A site, the products with one weight, and their recipes. */
+struct ph_site_recipe {
+    const char *weight; /* name of the parameter */
+    enum ph_recipe forward;
+    enum ph_recipe backward; /* of the input's gradient; gradients of weights stay fp32 */
+};
+
 /* Creates a builder. Its errors are sticky: after the first one every building call does nothing and returns
  * 0, and ph_builder_finish reports it. So model code needs no checks. They are PH_ERROR_CONFIG for shapes or
  * numbers that do not fit and names declared twice, PH_ERROR_USAGE for calls that do not fit one another, and
@@ -85,6 +105,11 @@ void ph_builder_destroy(struct ph_builder *builder);
 enum ph_mode ph_builder_mode(const struct ph_builder *builder);
 /* Sets the precision, before the first operator is added; fp32 otherwise. */
 void ph_builder_set_precision(struct ph_builder *builder, enum ph_precision precision);
+/* Gives sites recipes, copied; all others have fp32. ph_builder_finish fails with PH_ERROR_CONFIG where a
+ * program has no such site, or the site cannot take the recipe: int8 takes five outputs at least, sums of at
+ * most 66,000 terms, and no PH_PRECISION_BF16. */
+void ph_builder_set_recipes(
+    struct ph_builder *builder, const struct ph_site_recipe *recipes, size_t num_recipes);
 PH_MUST_CHECK ph_status ph_builder_status(const struct ph_builder *builder);
 /* Makes the builder fail with this status and reason (as printf's) unless it has failed before: for a model
  * that cannot be built on its features or settings. Returns 0, so that the model's function can return it. */

@@ -61,6 +61,48 @@ void ph_builder_set_precision(struct ph_builder *builder, enum ph_precision prec
     builder->precision = precision;
 }
 
+const char *ph_recipe_name(enum ph_recipe recipe)
+{
+    static const char *const names[] = {
+#define X(name, text) #text,
+        PH_RECIPES(X)
+#undef X
+    };
+    return names[recipe];
+}
+
+void ph_builder_set_recipes(
+    struct ph_builder *builder, const struct ph_site_recipe *recipes, size_t num_recipes)
+{
+    if (builder->status != PH_OK)
+        return;
+    builder->recipes = ph__arena_alloc_array(&builder->graph.arena, num_recipes, sizeof *builder->recipes);
+    builder->recipe_is_used =
+        ph__arena_alloc_array(&builder->graph.arena, num_recipes, sizeof *builder->recipe_is_used);
+    if (builder->recipes == NULL || builder->recipe_is_used == NULL) {
+        ph__builder_keep_error(builder, PH_ERROR_MEMORY);
+        return;
+    }
+    for (size_t i = 0; i < num_recipes; i++) {
+        builder->recipes[i] = recipes[i];
+        builder->recipes[i].weight = ph__arena_strdup(&builder->graph.arena, recipes[i].weight);
+        if (builder->recipes[i].weight == NULL)
+            ph__builder_keep_error(builder, PH_ERROR_MEMORY);
+    }
+    builder->num_recipes = builder->status == PH_OK ? num_recipes : 0;
+}
+
+enum ph_recipe ph__builder_recipe(struct ph_builder *builder, const char *weight, bool is_backward)
+{
+    for (size_t i = 0; i < builder->num_recipes; i++) {
+        if (strcmp(builder->recipes[i].weight, weight) != 0)
+            continue;
+        builder->recipe_is_used[i] = true;
+        return is_backward ? builder->recipes[i].backward : builder->recipes[i].forward;
+    }
+    return PH_RECIPE_FP32;
+}
+
 ph_status ph_builder_status(const struct ph_builder *builder)
 {
     return builder->status;

@@ -142,6 +142,10 @@ static ph_status finish(struct ph_builder *builder, bool is_fused, struct ph_pro
 {
     if (builder->status == PH_OK && builder->num_scopes != 0)
         ph_builder_fail(builder, PH_ERROR_USAGE, "scope '%s' was pushed and never popped", builder->scope);
+    for (size_t i = 0; i < builder->num_recipes; i++)
+        if (!builder->recipe_is_used[i])
+            ph_builder_fail(builder, PH_ERROR_CONFIG, "recipe of '%s': the program has no product with it",
+                builder->recipes[i].weight);
     if (builder->status != PH_OK)
         return ph_fail(builder->status, "%s", builder->error);
     struct ph_program *program = calloc(1, sizeof *program);

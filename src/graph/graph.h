@@ -124,6 +124,9 @@ struct ph_builder {
     struct ph__name_index declared; /* names of the declarations, in their order */
     enum ph_mode mode;
     enum ph_precision precision;
+    struct ph_site_recipe *recipes; /* (num_recipes) */
+    bool *recipe_is_used;           /* (num_recipes) */
+    size_t num_recipes;
     ph_status status;
     char error[512]; /* the first error, recorded again by finish */
     uint32_t entry;
@@ -137,6 +140,8 @@ struct ph_builder {
 void ph__builder_keep_error(struct ph_builder *builder, ph_status status);
 bool ph__builder_reserve(
     struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size);
+/* Returns the recipe of a site's product; one that was not given any is fp32. */
+enum ph_recipe ph__builder_recipe(struct ph_builder *builder, const char *weight, bool is_backward);
 const char *ph__builder_scoped(struct ph_builder *builder, const char *name);
 ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph__value_info *info);
 

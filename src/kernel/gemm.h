@@ -16,6 +16,10 @@
  * they are products of reals: a slice of rows is widened before the product and its result rounded after it,
  * while both are in the cache. The fast mode does not apply.
  *
+ * int8: a weight packed as bytes is multiplied with rows that become bytes on their way into the product,
+ * each with a scale of its own (kernel.h). Sums are exact and by our own kernel, so rows are independent, and
+ * bits are the same on every ISA. Arrays are reals. The fast mode does not apply.
+ *
  * Prepared primitives live in a cache owned by the context. Making one allocates, so ph__gemm_creations()
  * counts them: the count must not grow after warm-up. One thread at a time per context. */
 #ifndef PH_KERNEL_GEMM_H
@@ -44,7 +48,10 @@ struct ph__gemm_weight_shape {
     bool is_transposed;
     bool is_row_wise; /* forward only: rows of Y are independent; no fast mode */
     bool is_bf16; /* W is rounded to bf16; X and dY are bf16, except that X stays real where is_row_wise */
+    bool is_int8; /* W is rounded to bytes, as are rows of X and dY; not with is_row_wise or is_bf16 */
 };
+/* Tells whether the shape can be of int8: it has enough outputs, and sums of at most PH_INT8_MOST_TERMS. */
+bool ph__gemm_takes_int8(size_t out_features, size_t in_features, bool is_transposed);
 ph_status ph__gemm_packed_bytes(
     struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, size_t *bytes_out);
 ph_status ph__gemm_pack(

@@ -11,7 +11,8 @@
 struct ph__gemm {
     struct ph__team *team; /* borrowed */
     bool is_fast;
-    bool has_bf16; /* the library has instructions for products of bf16 */
+    bool has_bf16;     /* the library has instructions for products of bf16 */
+    bool has_int8_dot; /* the processor sums products of bytes */
     struct ph__gemm_library *library;
     const struct ph__kernels *kernels;
 };

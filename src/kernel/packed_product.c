@@ -136,6 +136,7 @@ static void stage_finish(const struct row_stage *stage, size_t first, size_t row
 #define MAX_SLICE 512         /* rows */
 #define SLICE_REALS 65536     /* of one slice's output: 256 KiB, still in cache for its activation */
 #define STAGE_REALS (1 << 17) /* of a widened slice's input and output together: half of a second cache */
+#define LINE_BYTES 64         /* of the processor's cache */
 #define ROW_WISE_BLOCK 96     /* rows of a row-wise product: its x and y stay in the second cache */
 #define WANTED_TASKS 8        /* of one product, before slices get smaller or the batch is cut */
 
@@ -149,6 +150,7 @@ ph_status ph__gemm_create(struct ph__team *team, bool is_fast, struct ph__gemm *
     *gemm = (struct ph__gemm){.team = team,
         .is_fast = is_fast,
         .has_bf16 = isa == PH_ISA_AVX512 && ph__gemm_library_has_bf16(),
+        .has_int8_dot = isa == PH_ISA_AVX512 && ph__cpu_has_int8_dot(),
         .kernels = ph__kernels_for(isa)};
     const ph_status status =
         ph__gemm_library_create(ph__team_num_threads(team), ph__team_library_threads(team), &gemm->library);
@@ -217,7 +219,14 @@ static bool is_row_wise(const struct ph__gemm_weight_shape *shape)
 /* Returns true where our own kernels make the product, not a library. */
 static bool is_own(const struct ph__gemm_weight_shape *shape)
 {
-    return is_row_wise(shape) || is_narrow(shape);
+    return shape->is_int8 || is_row_wise(shape) || is_narrow(shape);
+}
+
+bool ph__gemm_takes_int8(size_t out_features, size_t in_features, bool is_transposed)
+{
+    const struct ph__gemm_weight_shape shape = {
+        .out_features = out_features, .in_features = in_features, .is_transposed = is_transposed};
+    return !is_narrow(&shape) && packed_inner(&shape) <= PH_INT8_MOST_TERMS;
 }
 
 /* Returns true when the weight is packed as bf16; otherwise it is packed as reals, which for bf16 are rounded
@@ -240,7 +249,9 @@ ph_status ph__gemm_packed_bytes(
 {
     const struct ph__packing packing = packing_of(gemm, shape);
     const size_t weights = shape->out_features * shape->in_features;
-    if (is_row_wise(shape))
+    if (shape->is_int8)
+        *bytes_out = ph__int8_packed_bytes(packing.columns, packing.inner);
+    else if (is_row_wise(shape))
         *bytes_out = ph__row_product_packed_bytes(packing.columns, packing.inner, shape->is_bf16);
     else if (is_narrow(shape))
         *bytes_out = weights * sizeof(ph_real);
@@ -276,7 +287,10 @@ ph_status ph__gemm_pack(
     const struct ph__packing packing = packing_of(gemm, shape);
     size_t bytes;
     PH_TRY(ph__gemm_packed_bytes(gemm, shape, &bytes));
-    if (is_row_wise(shape))
+    if (shape->is_int8)
+        gemm->kernels->int8_pack(&(struct ph__int8_pack_args){
+            packing.columns, packing.inner, weight, shape->is_transposed, packed});
+    else if (is_row_wise(shape))
         ph__row_product_pack(
             packing.columns, packing.inner, shape->is_transposed, shape->is_bf16, weight, packed);
     else if (is_narrow(shape))
@@ -293,8 +307,8 @@ ph_status ph__gemm_pack(
 struct row_job {
     struct ph__gemm *gemm;
     struct row_stage stage;
-    enum ph_activation activation;  /* left to do after the product */
-    bool is_narrow, is_weight_bf16; /* of a product by our own kernels */
+    enum ph_activation activation;           /* left to do after the product */
+    bool is_narrow, is_weight_bf16, is_int8; /* of a product by our own kernels */
     struct ph__cut cut;
     struct ph__prepared prepared[PH_MAX_TAIL + 2]; /* by kind of piece */
     _Atomic int status;
@@ -405,6 +419,37 @@ static ph_status run_rows(struct row_job *job, struct ph__product product)
 
 /* ---- products of our own: blocks of rows ---- */
 
+/* Returns the bytes of a worker's scratch for the levels and scales of a block of rows. */
+static size_t levels_bytes(size_t in_columns)
+{
+    return ph__round_up(ROW_WISE_BLOCK * (ph__int8_stride(in_columns) + sizeof(float)), LINE_BYTES);
+}
+
+/* Makes bytes of a block of rows, and multiplies them. */
+static void multiply_bytes(const struct row_job *job, const struct ph__piece *piece, size_t worker)
+{
+    const struct row_stage *stage = &job->stage;
+    const struct ph__gemm_args *args = stage->args;
+    const struct ph__kernels *kernels = job->gemm->kernels;
+    const size_t inner = stage->in_columns, stride = ph__int8_stride(inner);
+    float *scales = (float *)(void *)((char *)args->scratch + worker * levels_bytes(inner));
+    int8_t *levels = (int8_t *)(scales + ROW_WISE_BLOCK);
+    const ph_real *x = stage_input(stage, piece->first, piece->count, worker);
+    for (size_t r = 0; r < piece->count; r++)
+        scales[r] = kernels->int8_narrow(inner, x + r * inner, levels + r * stride);
+    kernels->int8_product(&(struct ph__int8_product_args){.rows = piece->count,
+        .in_features = inner,
+        .out_features = stage->out_columns,
+        .x = levels,
+        .x_scales = scales,
+        .packed = args->packed,
+        .bias = args->bias,
+        .y = stage_output(stage, piece->first, worker),
+        .is_rectified = job->activation != args->activation,
+        .has_dot = job->gemm->has_int8_dot});
+    finish_slice(job, piece, worker);
+}
+
 static void own_task(void *argument, size_t task, size_t worker)
 {
     const struct row_job *job = argument;
@@ -412,6 +457,10 @@ static void own_task(void *argument, size_t task, size_t worker)
     const struct ph__gemm_args *args = stage->args;
     const size_t first = task * ROW_WISE_BLOCK;
     const struct ph__piece piece = {.first = first, .count = ph__min(ROW_WISE_BLOCK, args->rows - first)};
+    if (job->is_int8) {
+        multiply_bytes(job, &piece, worker);
+        return;
+    }
     const struct ph__row_product_args product = {.rows = piece.count,
         .in_features = stage->in_columns,
         .out_features = stage->out_columns,
@@ -433,7 +482,8 @@ static void own_task(void *argument, size_t task, size_t worker)
 static ph_status run_own(struct row_job *job, const struct ph__gemm_weight_shape *shape)
 {
     const struct ph__gemm_args *args = job->stage.args;
-    job->is_narrow = is_narrow(shape);
+    job->is_narrow = is_narrow(shape) && !shape->is_int8;
+    job->is_int8 = shape->is_int8;
     job->is_weight_bf16 = shape->is_bf16;
     if (!job->is_narrow && args->activated == NULL && args->activation == PH_RELU)
         job->activation = PH_IDENTITY;
@@ -462,6 +512,8 @@ size_t ph__gemm_scratch_bytes(const struct ph__gemm *gemm, const struct ph__gemm
     const struct ph__gemm_args args = {
         .rows = SIZE_MAX / 2, .is_y_bf16 = true, .is_activated_bf16 = shape->is_transposed};
     struct row_stage stage = stage_of(gemm, shape, &args);
+    if (shape->is_int8)
+        return ph__team_num_threads(gemm->team) * levels_bytes(stage.in_columns);
     if (!is_own(shape))
         stage.rows = stage_rows(&stage);
     return stage.is_bf16 ? ph__team_num_threads(gemm->team) * stage_reals(&stage) * sizeof(ph_real) : 0;

@@ -87,7 +87,8 @@ struct ph__gemm_weight_shape ph__weight_shape(const struct ph__operand *packed, 
 {
     return (struct ph__gemm_weight_shape){.out_features = packed->shape.dims[0],
         .in_features = packed->shape.dims[1],
-        .is_transposed = packing == PH_PACK_TRANSPOSED,
+        .is_transposed = packing == PH_PACK_TRANSPOSED || packing == PH_PACK_INT8_TRANSPOSED,
+        .is_int8 = packing == PH_PACK_INT8 || packing == PH_PACK_INT8_TRANSPOSED,
         .is_row_wise = packing == PH_PACK_ROW_WISE || packing == PH_PACK_ROW_WISE_BF16,
         .is_bf16 = is_bf16(packed)};
 }
@@ -101,6 +102,27 @@ static ph_value pack_weight(struct ph_builder *builder, ph_value weight, enum ph
     return ph__emit1(builder, &ph__op_pack, NULL, &attributes, sizeof attributes, 1, &weight);
 }
 
+/* ---- recipes ---- */
+
+/* Returns the packing of a weight for a product, by its recipe; `otherwise` is that of fp32. */
+static enum ph__packing packing_by_recipe(
+    struct ph_builder *builder, ph_value weight, bool is_backward, enum ph__packing otherwise)
+{
+    const struct ph__declaration *parameter = ph__builder_declaration(builder, weight);
+    if (parameter == NULL || ph__builder_recipe(builder, parameter->name, is_backward) != PH_RECIPE_INT8)
+        return otherwise;
+    const struct ph_type type = ph_value_type(builder, weight);
+    if (builder->precision != PH_PRECISION_FP32)
+        ph_builder_fail(
+            builder, PH_ERROR_CONFIG, "recipe int8 of '%s': it needs the precision fp32", parameter->name);
+    if (!ph__gemm_takes_int8(type.dims[0].extent, type.dims[1].extent, is_backward))
+        ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "recipe int8 of '%s': a product of (..., %zu) has too few outputs or too many terms; leave it "
+            "fp32",
+            parameter->name, type.dims[is_backward ? 1 : 0].extent);
+    return is_backward ? PH_PACK_INT8_TRANSPOSED : PH_PACK_INT8;
+}
+
 /* ---- the input's gradient ---- */
 
 /* Gradient of a linear operator's input, passed on through the activation that made x, if any: inputs dy
@@ -111,6 +133,7 @@ enum { DATA_DY, DATA_PACKED, DATA_ACTIVATED, NUM_DATA_INPUTS };
 
 struct backward_data_attributes {
     enum ph_activation activation;
+    enum ph__packing packing;
 };
 
 static ph_status backward_data_infer(struct ph__infer *infer)
@@ -130,7 +153,8 @@ static void backward_data_cost(const struct ph__call *call, struct ph__cost *cos
 
 static struct ph__gemm_weight_shape transposed_shape(const struct ph__call *call)
 {
-    return ph__weight_shape(&call->inputs[DATA_PACKED], PH_PACK_TRANSPOSED);
+    const struct backward_data_attributes *attributes = call->attributes;
+    return ph__weight_shape(&call->inputs[DATA_PACKED], attributes->packing);
 }
 
 static size_t backward_data_scratch_bytes(const struct ph__call *call)
@@ -170,10 +194,11 @@ const struct ph__op ph__op_linear_backward_data = {
 };
 
 /* dx = dy W */
-static ph_value input_gradient(struct ph_builder *builder, ph_value dy, ph_value packed)
+static ph_value input_gradient(struct ph_builder *builder, ph_value dy, ph_value weight)
 {
-    const struct backward_data_attributes attributes = {PH_IDENTITY};
-    const ph_value inputs[NUM_DATA_INPUTS] = {dy, packed, 0};
+    const enum ph__packing packing = packing_by_recipe(builder, weight, true, PH_PACK_TRANSPOSED);
+    const struct backward_data_attributes attributes = {PH_IDENTITY, packing};
+    const ph_value inputs[NUM_DATA_INPUTS] = {dy, pack_weight(builder, weight, packing), 0};
     return ph__emit1(
         builder, &ph__op_linear_backward_data, NULL, &attributes, sizeof attributes, NUM_DATA_INPUTS, inputs);
 }
@@ -181,9 +206,10 @@ static ph_value input_gradient(struct ph_builder *builder, ph_value dy, ph_value
 bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph__node *node,
     const struct ph__node *producer, enum ph_activation activation)
 {
-    const struct backward_data_attributes attributes = {activation};
+    struct backward_data_attributes attributes = {.activation = activation};
     if (producer->op != &ph__op_linear_backward_data || producer->inputs[DATA_ACTIVATED] != 0)
         return false;
+    attributes.packing = ((const struct backward_data_attributes *)producer->attributes)->packing;
     const ph_value inputs[NUM_DATA_INPUTS] = {
         producer->inputs[DATA_DY], producer->inputs[DATA_PACKED], node->inputs[PH_ACTIVATION_BACKWARD_Y]};
     node->op = &ph__op_linear_backward_data;
@@ -282,11 +308,9 @@ static void linear_gradient(struct ph__gradient *gradient)
     const struct ph__linear_attributes *attributes = node.attributes;
     ph_value dy = ph__activation_backward(
         builder, attributes->activation, gradient->output_gradients[0], node.outputs[0]);
-    if (gradient->is_wanted[PH_LINEAR_X]) {
-        const ph_value packed =
-            pack_weight(builder, weight_of(builder, node.inputs[PH_LINEAR_PACKED]), PH_PACK_TRANSPOSED);
-        gradient->input_gradients[PH_LINEAR_X] = input_gradient(builder, dy, packed);
-    }
+    if (gradient->is_wanted[PH_LINEAR_X])
+        gradient->input_gradients[PH_LINEAR_X] =
+            input_gradient(builder, dy, weight_of(builder, node.inputs[PH_LINEAR_PACKED]));
     ph__weight_gradients(gradient, PH_LINEAR_PACKED, PH_LINEAR_BIAS, &ph__op_linear_backward_weight, NULL, 0,
         2, (const ph_value[]){dy, node.inputs[PH_LINEAR_X]});
 }
@@ -376,7 +400,7 @@ static enum ph__packing packing_of(const struct ph_builder *builder)
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation)
 {
-    const enum ph__packing packing = packing_of(builder);
+    const enum ph__packing packing = packing_by_recipe(builder, weight, false, packing_of(builder));
     const struct ph__linear_attributes attributes = {activation, packing};
     const ph_value inputs[PH_LINEAR_NUM_INPUTS] = {x, pack_weight(builder, weight, packing), bias};
     return ph__emit1(

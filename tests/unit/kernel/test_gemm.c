@@ -111,7 +111,7 @@ static void layer_fini(struct layer *layer)
 static void pack(struct ph__gemm *gemm, struct layer *layer)
 {
     struct ph__gemm_weight_shape shape = {
-        layer->shape.out_features, layer->shape.in_features, false, false, false};
+        .out_features = layer->shape.out_features, .in_features = layer->shape.in_features};
     if (layer->packed == NULL) {
         assert_ok(ph__gemm_packed_bytes(gemm, &shape, &layer->packed_size));
         assert_ok(ph__memory_alloc(layer->packed_size, "packed", &layer->packed));
@@ -128,7 +128,7 @@ static void pack(struct ph__gemm *gemm, struct layer *layer)
 static void forward(struct ph__gemm *gemm, struct layer *layer, bool has_bias, enum ph_activation activation)
 {
     const struct ph__gemm_weight_shape shape = {
-        layer->shape.out_features, layer->shape.in_features, false, false, false};
+        .out_features = layer->shape.out_features, .in_features = layer->shape.in_features};
     const struct ph__gemm_args args = {.rows = layer->shape.rows,
         .x = layer->x,
         .packed = layer->packed,
@@ -140,8 +140,9 @@ static void forward(struct ph__gemm *gemm, struct layer *layer, bool has_bias, e
 
 static void backward_data(struct ph__gemm *gemm, struct layer *layer)
 {
-    const struct ph__gemm_weight_shape shape = {
-        layer->shape.out_features, layer->shape.in_features, true, false, false};
+    const struct ph__gemm_weight_shape shape = {.out_features = layer->shape.out_features,
+        .in_features = layer->shape.in_features,
+        .is_transposed = true};
     const struct ph__gemm_args args = {
         .rows = layer->shape.rows, .x = layer->dy, .packed = layer->packed_transposed, .y = layer->dx};
     assert_ok(ph__gemm_backward_data(gemm, &shape, &args));
@@ -150,7 +151,8 @@ static void backward_data(struct ph__gemm *gemm, struct layer *layer)
 static void backward_weight(struct ph__gemm *gemm, struct layer *layer)
 {
     const struct shape *s = &layer->shape;
-    const struct ph__gemm_weight_shape shape = {s->out_features, s->in_features, false, false, false};
+    const struct ph__gemm_weight_shape shape = {
+        .out_features = s->out_features, .in_features = s->in_features};
     if (layer->scratch == NULL) {
         layer->scratch_size = ph__gemm_weight_scratch_bytes(gemm, &shape);
         assert_ok(ph__memory_alloc(layer->scratch_size + 1, "scratch", &layer->scratch));
@@ -391,7 +393,7 @@ static void two_layers_of_one_shape_do_not_mix(void **state)
 static void check_row_wise(struct ph__gemm *gemm, const struct shape *shape, size_t piece)
 {
     const size_t n = shape->out_features, k = shape->in_features;
-    const struct ph__gemm_weight_shape weight = {n, k, false, true, false};
+    const struct ph__gemm_weight_shape weight = {.out_features = n, .in_features = k, .is_row_wise = true};
     struct layer layer;
     layer_init(&layer, shape);
     assert_ok(ph__gemm_packed_bytes(gemm, &weight, &layer.packed_size));
@@ -489,7 +491,8 @@ static void a_nan_reaches_everything_that_depends_on_it(void **state)
 /* dx times what is left of an activation that made x: by the plain dx and the formula. */
 static void check_derivative(struct ph__gemm *gemm, const struct shape *shape, enum ph_activation activation)
 {
-    const struct ph__gemm_weight_shape weight = {shape->out_features, shape->in_features, true, false, false};
+    const struct ph__gemm_weight_shape weight = {
+        .out_features = shape->out_features, .in_features = shape->in_features, .is_transposed = true};
     const size_t count = shape->rows * shape->in_features;
     struct layer layer;
     layer_init(&layer, shape);

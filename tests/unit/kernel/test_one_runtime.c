@@ -22,7 +22,7 @@ static void count_task(void *argument, size_t task, size_t worker)
 static void run_product(struct ph__team *team, bool is_fast)
 {
     const size_t rows = 512, features = 128;
-    const struct ph__gemm_weight_shape shape = {features, features, false, false, false};
+    const struct ph__gemm_weight_shape shape = {.out_features = features, .in_features = features};
     struct ph__gemm *gemm;
     assert_ok(ph__gemm_create(team, is_fast, &gemm));
     float *x = calloc(rows * features, sizeof *x), *y = calloc(rows * features, sizeof *y);

@@ -96,8 +96,10 @@ static void *allocate(size_t bytes, size_t *bytes_out)
 
 static void run_product(struct layer *l, bool is_transposed)
 {
-    const struct ph__gemm_weight_shape shape = {
-        l->shape.out_features, l->shape.in_features, is_transposed, false, true};
+    const struct ph__gemm_weight_shape shape = {.out_features = l->shape.out_features,
+        .in_features = l->shape.in_features,
+        .is_transposed = is_transposed,
+        .is_bf16 = true};
     size_t packed_bytes, scratch_bytes;
     assert_ok(ph__gemm_packed_bytes(l->gemm, &shape, &packed_bytes));
     void *packed = allocate(packed_bytes, &packed_bytes);
@@ -129,7 +131,7 @@ static void run_product(struct layer *l, bool is_transposed)
 static void run_gradient(struct layer *l)
 {
     const struct ph__gemm_weight_shape shape = {
-        l->shape.out_features, l->shape.in_features, false, false, true};
+        .out_features = l->shape.out_features, .in_features = l->shape.in_features, .is_bf16 = true};
     size_t bytes;
     void *scratch = allocate(ph__gemm_weight_scratch_bytes(l->gemm, &shape), &bytes);
     assert_ok(ph__gemm_backward_weight(
