@@ -191,6 +191,14 @@ PH_MUST_CHECK ph_status ph_builder_finish(struct ph_builder *builder, struct ph_
 
 void ph_program_destroy(struct ph_program *program); /* after its executors */
 size_t ph_program_num_nodes(const struct ph_program *program, const char *operator_name); /* NULL: all */
+/* Products with learnt weights, which can be given recipes, in the order in which the model added them. */
+struct ph_site {
+    const char *weight;               /* name of the parameter; the program's */
+    size_t out_features, in_features; /* its shape */
+    bool takes_int8, takes_int8_backward;
+};
+size_t ph_program_num_sites(const struct ph_program *program);
+struct ph_site ph_program_site(const struct ph_program *program, size_t index);
 /* Writes the graph as Graphviz text, one cluster an entry, to a file, or to standard output for "-".
  * PH_ERROR_DISK. */
 PH_MUST_CHECK ph_status ph_program_write_dot(const struct ph_program *program, const char *path);

@@ -43,6 +43,8 @@ struct ph_scorer_options {
     const struct ph_distribution *distribution;
     struct ph_comm *comm; /* ranks that score together; borrowed. Where it is set, each scores its part of a
                              file's batches */
+    const struct ph_site_recipe *recipes; /* (num_recipes) as ph_builder_set_recipes takes them */
+    size_t num_recipes;
 };
 /* Creates a scorer. Parameters and states that the store and the state lack are made there, with their
  * initial values. Errors: PH_ERROR_CONFIG where the model cannot be built on the encoder's features, or the
@@ -88,7 +90,8 @@ struct ph_session_options {
 };
 
 /* Opens a folder that ph_train_config or phloem train made: encoder.json, model.safetensors and, if present,
- * config.yaml (its section model and data.negative_rate), which must agree with the weights' metadata.
+ * config.yaml (its section model and data.negative_rate), which must agree with the weights' metadata; and,
+ * if present, recipes.json, which tells which products are computed in fewer bits (phloem precision).
  * Everything that calls need is allocated and touched here: a call allocates nothing, makes no thread and
  * wakes none, unless its lists are longer than list_length or its lines longer than 64 KiB, and than any
  * before in the same one of the num_threads contexts: each grows for itself. options may be NULL. Errors:

@@ -77,9 +77,7 @@ void ph_builder_set_recipes(
     if (builder->status != PH_OK)
         return;
     builder->recipes = ph__arena_alloc_array(&builder->graph.arena, num_recipes, sizeof *builder->recipes);
-    builder->recipe_is_used =
-        ph__arena_alloc_array(&builder->graph.arena, num_recipes, sizeof *builder->recipe_is_used);
-    if (builder->recipes == NULL || builder->recipe_is_used == NULL) {
+    if (builder->recipes == NULL) {
         ph__builder_keep_error(builder, PH_ERROR_MEMORY);
         return;
     }
@@ -92,15 +90,23 @@ void ph_builder_set_recipes(
     builder->num_recipes = builder->status == PH_OK ? num_recipes : 0;
 }
 
-enum ph_recipe ph__builder_recipe(struct ph_builder *builder, const char *weight, bool is_backward)
+enum ph_recipe ph__builder_recipe(const struct ph_builder *builder, const char *weight, bool is_backward)
 {
-    for (size_t i = 0; i < builder->num_recipes; i++) {
-        if (strcmp(builder->recipes[i].weight, weight) != 0)
-            continue;
-        builder->recipe_is_used[i] = true;
-        return is_backward ? builder->recipes[i].backward : builder->recipes[i].forward;
-    }
+    for (size_t i = 0; i < builder->num_recipes; i++)
+        if (strcmp(builder->recipes[i].weight, weight) == 0)
+            return is_backward ? builder->recipes[i].backward : builder->recipes[i].forward;
     return PH_RECIPE_FP32;
+}
+
+void ph__builder_add_site(struct ph_builder *builder, const struct ph_site *site)
+{
+    struct ph__graph *graph = &builder->graph;
+    for (size_t i = 0; i < graph->num_sites; i++)
+        if (strcmp(graph->sites[i].weight, site->weight) == 0)
+            return;
+    if (ph__builder_reserve(builder, (void **)&graph->sites, &graph->sites_capacity, graph->num_sites + 1,
+            sizeof *graph->sites))
+        graph->sites[graph->num_sites++] = *site;
 }
 
 ph_status ph_builder_status(const struct ph_builder *builder)

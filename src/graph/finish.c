@@ -138,12 +138,20 @@ static ph_status run_passes(struct ph_builder *builder, bool is_fused, struct ph
     return compact_graph(&builder->graph, program->entry_begin);
 }
 
+static bool has_site(const struct ph__graph *graph, const char *weight)
+{
+    size_t i = 0;
+    while (i < graph->num_sites && strcmp(graph->sites[i].weight, weight) != 0)
+        i++;
+    return i < graph->num_sites;
+}
+
 static ph_status finish(struct ph_builder *builder, bool is_fused, struct ph_program **program_out)
 {
     if (builder->status == PH_OK && builder->num_scopes != 0)
         ph_builder_fail(builder, PH_ERROR_USAGE, "scope '%s' was pushed and never popped", builder->scope);
     for (size_t i = 0; i < builder->num_recipes; i++)
-        if (!builder->recipe_is_used[i])
+        if (!has_site(&builder->graph, builder->recipes[i].weight))
             ph_builder_fail(builder, PH_ERROR_CONFIG, "recipe of '%s': the program has no product with it",
                 builder->recipes[i].weight);
     if (builder->status != PH_OK)

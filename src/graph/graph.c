@@ -6,8 +6,19 @@
 
 #include "base/memory/memory.h"
 
+size_t ph_program_num_sites(const struct ph_program *program)
+{
+    return program->graph.num_sites;
+}
+
+struct ph_site ph_program_site(const struct ph_program *program, size_t index)
+{
+    return program->graph.sites[index];
+}
+
 void ph__graph_fini(struct ph__graph *graph)
 {
+    free(graph->sites);
     free(graph->nodes);
     free(graph->values);
     free(graph->declarations);

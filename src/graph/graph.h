@@ -101,6 +101,8 @@ struct ph__graph {
     size_t num_named, named_capacity;
     struct ph__named_value *scalar_inputs;
     size_t num_scalar_inputs, scalar_inputs_capacity;
+    struct ph_site *sites;
+    size_t num_sites, sites_capacity;
     struct ph__added_loss *losses;
     size_t num_losses, losses_capacity;
     struct ph__symbol symbols[PH_MAX_SYMBOLS];
@@ -125,7 +127,6 @@ struct ph_builder {
     enum ph_mode mode;
     enum ph_precision precision;
     struct ph_site_recipe *recipes; /* (num_recipes) */
-    bool *recipe_is_used;           /* (num_recipes) */
     size_t num_recipes;
     ph_status status;
     char error[512]; /* the first error, recorded again by finish */
@@ -140,8 +141,10 @@ struct ph_builder {
 void ph__builder_keep_error(struct ph_builder *builder, ph_status status);
 bool ph__builder_reserve(
     struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size);
+/* Adds a site unless it is there; its name is the program's. */
+void ph__builder_add_site(struct ph_builder *builder, const struct ph_site *site);
 /* Returns the recipe of a site's product; one that was not given any is fp32. */
-enum ph_recipe ph__builder_recipe(struct ph_builder *builder, const char *weight, bool is_backward);
+enum ph_recipe ph__builder_recipe(const struct ph_builder *builder, const char *weight, bool is_backward);
 const char *ph__builder_scoped(struct ph_builder *builder, const char *name);
 ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph__value_info *info);
 

@@ -75,6 +75,14 @@ ph_status ph__model_folder_blame(ph_status status)
     return ph_fail(PH_ERROR_CHECKPOINT, "%s; this file of the run folder is damaged", ph_error_text());
 }
 
+static ph_status read_recipes(struct ph__model_config *config, const char *folder)
+{
+    const char *path = ph__path_join(&config->arena, folder, PH_RECIPE_TABLE_FILE);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    return ph__file_exists(path) ? ph__recipe_table_read(path, &config->arena, &config->recipes) : PH_OK;
+}
+
 ph_status ph__model_config_read(struct ph__model_config *config, const char *folder)
 {
     struct ph__model_origin origin;
@@ -83,6 +91,7 @@ ph_status ph__model_config_read(struct ph__model_config *config, const char *fol
     struct ph__section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &config->data}};
     const size_t count = 1 + ph__model_sections(&config->model, sections + 1);
     PH_TRY(ph__model_origin_find(arena, folder, &origin));
+    PH_TRY(read_recipes(config, folder));
     if (origin.config_path != NULL)
         PH_TRY(ph__model_folder_blame(ph__config_read_sections(origin.config_path, sections, count, arena)));
     else

@@ -4,6 +4,7 @@
 
 #include "base/memory/arena.h"
 #include "data/data_options.h"
+#include "graph/recipe_table.h"
 #include "model/model_options.h"
 
 /* Source of a folder's model settings: DIR/config.yaml or, without one, as ph__train leaves it, the metadata
@@ -30,6 +31,7 @@ struct ph__model_config {
     struct ph__arena arena;
     struct ph_data_settings data;
     struct ph__model_section model;
+    struct ph__recipe_table recipes; /* of DIR/recipes.json, if present */
 };
 
 /* Reads the config, to be finished by ph__model_config_fini also after a failure. PH_ERROR_CHECKPOINT when it

@@ -86,6 +86,7 @@ ph_status ph__scoring_program_build(const struct ph_scorer_options *options,
     size_t num_more;
     PH_TRY(ph_builder_create(PH_INFERENCE, &builder));
     ph_builder_set_precision(builder, options->precision);
+    ph_builder_set_recipes(builder, options->recipes, options->num_recipes);
     const ph_value logits = ph_model_build(builder, options->model, features);
     if (!options->has_no_logits)
         ph_output(builder, "logits", logits);

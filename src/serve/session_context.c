@@ -104,6 +104,8 @@ static ph_status build_scorer(
         .num_ids = session->max_batch * session->row_ids,
         .logit_shift = session->model.logit_shift,
         .precision = session->precision,
+        .recipes = session->config.recipes.recipes,
+        .num_recipes = session->config.recipes.count,
         .outputs = scorer->names,
         .num_outputs = scorer->num_names,
         .has_no_logits = (scorer->set & PH_LOGITS_SET) == 0,

@@ -104,6 +104,18 @@ static ph_value pack_weight(struct ph_builder *builder, ph_value weight, enum ph
 
 /* ---- recipes ---- */
 
+static void add_site(struct ph_builder *builder, ph_value weight)
+{
+    const struct ph__declaration *parameter = ph__builder_declaration(builder, weight);
+    const struct ph_type type = ph_value_type(builder, weight);
+    if (parameter == NULL || type.num_dims != 2)
+        return;
+    const size_t out = type.dims[0].extent, in = type.dims[1].extent;
+    ph__builder_add_site(
+        builder, &(struct ph_site){parameter->name, out, in, ph__gemm_takes_int8(out, in, false),
+                     ph__gemm_takes_int8(out, in, true)});
+}
+
 /* Returns the packing of a weight for a product, by its recipe; `otherwise` is that of fp32. */
 static enum ph__packing packing_by_recipe(
     struct ph_builder *builder, ph_value weight, bool is_backward, enum ph__packing otherwise)
@@ -117,9 +129,9 @@ static enum ph__packing packing_by_recipe(
             builder, PH_ERROR_CONFIG, "recipe int8 of '%s': it needs the precision fp32", parameter->name);
     if (!ph__gemm_takes_int8(type.dims[0].extent, type.dims[1].extent, is_backward))
         ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "recipe int8 of '%s': a product of (..., %zu) has too few outputs or too many terms; leave it "
+            "recipe int8 of '%s': its %s product has too few outputs, or sums of too many terms; leave it "
             "fp32",
-            parameter->name, type.dims[is_backward ? 1 : 0].extent);
+            parameter->name, is_backward ? "backward" : "forward");
     return is_backward ? PH_PACK_INT8_TRANSPOSED : PH_PACK_INT8;
 }
 
@@ -400,6 +412,7 @@ static enum ph__packing packing_of(const struct ph_builder *builder)
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation)
 {
+    add_site(builder, weight);
     const enum ph__packing packing = packing_by_recipe(builder, weight, false, packing_of(builder));
     const struct ph__linear_attributes attributes = {activation, packing};
     const ph_value inputs[PH_LINEAR_NUM_INPUTS] = {x, pack_weight(builder, weight, packing), bias};
