@@ -13,8 +13,8 @@
 #include "figures.h"
 #include "flags.h"
 #include "graph/recipe_table.h"
+#include "phloem/serve.h"
 #include "pinned.h"
-#include "serve/session.h"
 #include "serve_case.h"
 
 enum { MAX_BATCH = 64, FP32 = 0, BF16, INT8, NUM_WAYS };
@@ -27,21 +27,12 @@ struct sessions {
     struct ph__json *results;
 };
 
-/* Writes the recipe int8 for all products of the session's model that take it. */
-static void write_recipes(const struct ph_session *session, const char *path)
+/* Writes the recipe int8 for all products that take it. */
+static void write_recipes(const char *path)
 {
     struct ph__writer *writer = NULL;
-    const char *separator = "{\"sites\": [";
     bench_check(ph__writer_open(path, &writer));
-    for (size_t i = 0; i < ph_program_num_sites(session->model.program); i++) {
-        const struct ph_site site = ph_program_site(session->model.program, i);
-        if (!site.takes_int8)
-            continue;
-        bench_check(ph__writer_printf(
-            writer, "%s\n  {\"weight\": \"%s\", \"forward\": \"int8\"}", separator, site.weight));
-        separator = ",";
-    }
-    bench_check(ph__writer_printf(writer, "\n]}\n"));
+    bench_check(ph__writer_printf(writer, "{\"sites\": [{\"weight\": \"*\", \"forward\": \"int8\"}]}\n"));
     bench_check(ph__writer_finish(writer));
     ph__writer_close(writer);
 }
@@ -54,7 +45,7 @@ static void open_sessions(struct sessions *sessions, struct ph__arena *arena, co
             .precision = way == BF16 ? PH_PRECISION_BF16 : PH_PRECISION_FP32,
             .share_with = way > 0 ? sessions->ways[0] : NULL};
         if (way == INT8)
-            write_recipes(sessions->ways[0], serve_path(arena, folder, PH_RECIPE_TABLE_FILE));
+            write_recipes(serve_path(arena, folder, PH_RECIPE_TABLE_FILE));
         bench_check(ph_session_open(folder, &options, &sessions->ways[way]));
     }
 }

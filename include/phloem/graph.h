@@ -90,7 +90,7 @@ const char *ph_recipe_name(enum ph_recipe recipe); /* "int8" */
 
 /* A site, the products with one weight, and their recipes. */
 struct ph_site_recipe {
-    const char *weight; /* name of the parameter */
+    const char *weight; /* name of the parameter; "*": all others, as far as they take the recipe */
     enum ph_recipe forward;
     enum ph_recipe backward; /* of the input's gradient; gradients of weights stay fp32 */
 };

@@ -108,6 +108,7 @@ struct ph_train_settings {
     double distill_label_scale;    /* of the teacher's probabilities, for the auxiliary head */
     double distill_gradient_scale; /* of the heads' gradients into the model */
     int64_t distill_units;         /* of a head's hidden layer; 0: heads have none */
+    const char *recipes;           /* file of recipes, as phloem precision writes it; "" or NULL: all fp32 */
     bool report;                   /* report.html at the end of each process's part: docs/REPORTS.md */
     bool tensorboard;              /* events.out.tfevents.*, written as training runs */
 };

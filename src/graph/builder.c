@@ -90,12 +90,24 @@ void ph_builder_set_recipes(
     builder->num_recipes = builder->status == PH_OK ? num_recipes : 0;
 }
 
-enum ph_recipe ph__builder_recipe(const struct ph_builder *builder, const char *weight, bool is_backward)
+static const struct ph_site_recipe *find_recipe(const struct ph_builder *builder, const char *weight)
 {
     for (size_t i = 0; i < builder->num_recipes; i++)
         if (strcmp(builder->recipes[i].weight, weight) == 0)
-            return is_backward ? builder->recipes[i].backward : builder->recipes[i].forward;
-    return PH_RECIPE_FP32;
+            return &builder->recipes[i];
+    return NULL;
+}
+
+enum ph_recipe ph__builder_recipe(
+    const struct ph_builder *builder, const char *weight, bool is_backward, bool *is_named_out)
+{
+    const struct ph_site_recipe *recipe = find_recipe(builder, weight);
+    *is_named_out = recipe != NULL;
+    if (recipe == NULL)
+        recipe = find_recipe(builder, PH_ALL_SITES);
+    if (recipe == NULL)
+        return PH_RECIPE_FP32;
+    return is_backward ? recipe->backward : recipe->forward;
 }
 
 void ph__builder_add_site(struct ph_builder *builder, const struct ph_site *site)

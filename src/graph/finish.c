@@ -151,7 +151,8 @@ static ph_status finish(struct ph_builder *builder, bool is_fused, struct ph_pro
     if (builder->status == PH_OK && builder->num_scopes != 0)
         ph_builder_fail(builder, PH_ERROR_USAGE, "scope '%s' was pushed and never popped", builder->scope);
     for (size_t i = 0; i < builder->num_recipes; i++)
-        if (!has_site(&builder->graph, builder->recipes[i].weight))
+        if (strcmp(builder->recipes[i].weight, PH_ALL_SITES) != 0 &&
+            !has_site(&builder->graph, builder->recipes[i].weight))
             ph_builder_fail(builder, PH_ERROR_CONFIG, "recipe of '%s': the program has no product with it",
                 builder->recipes[i].weight);
     if (builder->status != PH_OK)

@@ -141,10 +141,13 @@ struct ph_builder {
 void ph__builder_keep_error(struct ph_builder *builder, ph_status status);
 bool ph__builder_reserve(
     struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size);
+#define PH_ALL_SITES "*" /* as the weight of a recipe */
 /* Adds a site unless it is there; its name is the program's. */
 void ph__builder_add_site(struct ph_builder *builder, const struct ph_site *site);
-/* Returns the recipe of a site's product; one that was not given any is fp32. */
-enum ph_recipe ph__builder_recipe(const struct ph_builder *builder, const char *weight, bool is_backward);
+/* Returns the recipe of a site's product; one that was not given any is fp32. *is_named_out: it was given to
+ * this very site, which must take it. */
+enum ph_recipe ph__builder_recipe(
+    const struct ph_builder *builder, const char *weight, bool is_backward, bool *is_named_out);
 const char *ph__builder_scoped(struct ph_builder *builder, const char *name);
 ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph__value_info *info);
 

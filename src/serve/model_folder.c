@@ -75,14 +75,6 @@ ph_status ph__model_folder_blame(ph_status status)
     return ph_fail(PH_ERROR_CHECKPOINT, "%s; this file of the run folder is damaged", ph_error_text());
 }
 
-static ph_status read_recipes(struct ph__model_config *config, const char *folder)
-{
-    const char *path = ph__path_join(&config->arena, folder, PH_RECIPE_TABLE_FILE);
-    if (path == NULL)
-        return PH_ERROR_MEMORY;
-    return ph__file_exists(path) ? ph__recipe_table_read(path, &config->arena, &config->recipes) : PH_OK;
-}
-
 ph_status ph__model_config_read(struct ph__model_config *config, const char *folder)
 {
     struct ph__model_origin origin;
@@ -91,7 +83,6 @@ ph_status ph__model_config_read(struct ph__model_config *config, const char *fol
     struct ph__section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &config->data}};
     const size_t count = 1 + ph__model_sections(&config->model, sections + 1);
     PH_TRY(ph__model_origin_find(arena, folder, &origin));
-    PH_TRY(read_recipes(config, folder));
     if (origin.config_path != NULL)
         PH_TRY(ph__model_folder_blame(ph__config_read_sections(origin.config_path, sections, count, arena)));
     else
@@ -233,6 +224,14 @@ static ph_status open_files(struct ph__model_folder *model, const struct files *
     return load_weights(model, files->weights, donor);
 }
 
+static ph_status read_recipes(struct ph__model_folder *model, const char *folder)
+{
+    const char *path = ph__path_join(&model->arena, folder, PH_RECIPE_TABLE_FILE);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    return ph__file_exists(path) ? ph__recipe_table_read(path, &model->arena, &model->recipes) : PH_OK;
+}
+
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
     const struct ph_model_settings *settings, double negative_rate, enum ph_row_format row_format,
     const struct ph_store *donor)
@@ -243,6 +242,8 @@ ph_status ph__model_folder_open(struct ph__model_folder *model, const char *fold
     ph_status status = find_files(&arena, folder, &files);
     if (status == PH_OK)
         status = open_files(model, &files, settings, row_format, donor);
+    if (status == PH_OK)
+        status = read_recipes(model, folder);
     ph__arena_fini(&arena);
     return status;
 }
@@ -253,5 +254,6 @@ void ph__model_folder_close(struct ph__model_folder *model)
     ph_state_destroy(model->state);
     ph_store_destroy(model->store);
     ph_encoder_destroy(model->encoder);
+    ph__arena_fini(&model->arena);
     *model = (struct ph__model_folder){0};
 }

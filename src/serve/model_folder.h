@@ -31,7 +31,6 @@ struct ph__model_config {
     struct ph__arena arena;
     struct ph_data_settings data;
     struct ph__model_section model;
-    struct ph__recipe_table recipes; /* of DIR/recipes.json, if present */
 };
 
 /* Reads the config, to be finished by ph__model_config_fini also after a failure. PH_ERROR_CHECKPOINT when it
@@ -48,6 +47,8 @@ struct ph__model_folder { /* zero-initialised is closed */
     struct ph_store *store;     /* the weights that the program reads, and no others */
     struct ph_state *state;
     double logit_shift; /* for the logit of task 0, for struct ph_scorer_options */
+    struct ph__arena arena;
+    struct ph__recipe_table recipes; /* of DIR/recipes.json; none without that file */
 };
 
 /* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings (not needed later) that

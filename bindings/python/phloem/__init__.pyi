@@ -202,6 +202,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
     precision
         Arithmetic of linear layers. fp32: 32 bits. bf16: multiplies numbers of 16 bits and sums in fp32, forward and
         backward; weights, their gradients and optimizers stay fp32.
+    recipes
+        File that names products that are computed in fewer bits, forward and for the input's gradient apart, as phloem
+        precision writes it. Gradients of weights stay fp32. Empty: no product is.
     row_format
         Number format of the rows of embedding tables; arithmetic and optimizer slots stay fp32. fp32: 32 bits. fp16,
         bf16: half the memory; updates are rounded at random, without bias; values beyond 65504 become infinite in fp16.
@@ -323,6 +326,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     accumulation_steps: int | None
     max_steps: int | None
     precision: Literal['fp32', 'bf16'] | None
+    recipes: str | None
     row_format: Literal['fp32', 'fp16', 'bf16', 'bf16_split'] | None
     deterministic: bool | None
     evaluate_steps: int | None
@@ -393,6 +397,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         accumulation_steps: int | None = 1,
         max_steps: int | None = 0,
         precision: Literal['fp32', 'bf16'] | None = 'fp32',
+        recipes: str | None = None,
         row_format: Literal['fp32', 'fp16', 'bf16', 'bf16_split'] | None = 'fp32',
         deterministic: bool | None = True,
         evaluate_steps: int | None = 0,

@@ -23,6 +23,8 @@ static ph_status create_scorer(struct cli_scoring *scoring, enum ph_precision pr
         .max_bad_rows = config->data.reading.max_bad_rows,
         .logit_shift = scoring->model.logit_shift,
         .precision = precision,
+        .recipes = scoring->model.recipes.recipes,
+        .num_recipes = scoring->model.recipes.count,
     };
     return ph_scorer_create(&options, &scoring->scorer);
 }

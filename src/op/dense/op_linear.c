@@ -121,18 +121,22 @@ static enum ph__packing packing_by_recipe(
     struct ph_builder *builder, ph_value weight, bool is_backward, enum ph__packing otherwise)
 {
     const struct ph__declaration *parameter = ph__builder_declaration(builder, weight);
-    if (parameter == NULL || ph__builder_recipe(builder, parameter->name, is_backward) != PH_RECIPE_INT8)
-        return otherwise;
     const struct ph_type type = ph_value_type(builder, weight);
+    bool is_named;
+    if (parameter == NULL ||
+        ph__builder_recipe(builder, parameter->name, is_backward, &is_named) != PH_RECIPE_INT8)
+        return otherwise;
     if (builder->precision != PH_PRECISION_FP32)
         ph_builder_fail(
             builder, PH_ERROR_CONFIG, "recipe int8 of '%s': it needs the precision fp32", parameter->name);
-    if (!ph__gemm_takes_int8(type.dims[0].extent, type.dims[1].extent, is_backward))
+    if (ph__gemm_takes_int8(type.dims[0].extent, type.dims[1].extent, is_backward))
+        return is_backward ? PH_PACK_INT8_TRANSPOSED : PH_PACK_INT8;
+    if (is_named)
         ph_builder_fail(builder, PH_ERROR_CONFIG,
             "recipe int8 of '%s': its %s product has too few outputs, or sums of too many terms; leave it "
             "fp32",
             parameter->name, is_backward ? "backward" : "forward");
-    return is_backward ? PH_PACK_INT8_TRANSPOSED : PH_PACK_INT8;
+    return otherwise;
 }
 
 /* ---- the input's gradient ---- */

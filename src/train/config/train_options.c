@@ -25,6 +25,10 @@ static const struct ph__option train_options[] = {
     PH_CHOICE_KEY("precision", TRAIN(precision), "fp32", "fp32|bf16",
         "Arithmetic of linear layers. fp32: 32 bits. bf16: multiplies numbers of 16 bits and sums in fp32, "
         "forward and backward; weights, their gradients and optimizers stay fp32."),
+    PH_PATH_KEY("recipes", TRAIN(recipes), "",
+        "File that names products that are computed in fewer bits, forward and for the input's gradient "
+        "apart, as phloem precision writes it. Gradients of weights stay fp32. Empty: no product is.",
+        .traits = PH_KEY_IS_PLACE),
     PH_CHOICE_KEY("row_format", TRAIN(row_format), "fp32", "fp32|fp16|bf16|bf16_split",
         "Number format of the rows of embedding tables; arithmetic and optimizer slots stay fp32. fp32: 32 "
         "bits. fp16, bf16: half the memory; updates are rounded at random, without bias; values beyond 65504 "

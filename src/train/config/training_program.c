@@ -4,6 +4,7 @@
 
 #include "base/memory/memory.h"
 #include "graph/distribution.h"
+#include "graph/recipe_table.h"
 #include "op/update/accumulation.h"
 #include "phloem/op.h"
 #include "tensor/row_format.h"
@@ -220,6 +221,19 @@ static ph_status build(struct ph_builder *builder, const struct ph__train_job *j
     return PH_OK;
 }
 
+static ph_status set_recipes(struct ph_builder *builder, const char *path)
+{
+    struct ph__arena arena = {0};
+    struct ph__recipe_table table = {.count = 0};
+    ph_status status = PH_OK;
+    if (path != NULL && path[0] != '\0')
+        status = ph__recipe_table_read(path, &arena, &table);
+    if (status == PH_OK)
+        ph_builder_set_recipes(builder, table.recipes, table.count);
+    ph__arena_fini(&arena);
+    return status;
+}
+
 ph_status ph__training_program_build(const struct ph__train_job *job,
     const struct ph_model_features *features, const struct ph_distribution *distribution,
     struct ph__training_program *program_out)
@@ -227,7 +241,9 @@ ph_status ph__training_program_build(const struct ph__train_job *job,
     struct ph_builder *builder = NULL;
     PH_TRY(ph_builder_create(PH_TRAINING, &builder));
     ph_builder_set_precision(builder, job->train->precision);
-    ph_status status = build(builder, job, features, distribution, program_out);
+    ph_status status = set_recipes(builder, job->train->recipes);
+    if (status == PH_OK)
+        status = build(builder, job, features, distribution, program_out);
     ph_builder_destroy(builder);
     return status;
 }

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Trainings and served models whose products are of bytes: the same bits for any number of threads and on every instruction set, a model
+# that has learnt as much, and tables that do not fit.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+make_small_job
+echo '{"sites": [{"weight": "*", "forward": "int8", "backward": "int8"}]}' >all.json
+echo '{"sites": [{"weight": "top.0.weight", "forward": "int8"}]}' >one.json
+echo '{"sites": [{"weight": "output.weight", "forward": "int8"}]}' >narrow.json
+echo '{"sites": [{"weight": "nobody", "forward": "int8"}]}' >unknown.json
+
+succeeds train job.yaml --out plain --quiet
+succeeds train job.yaml --out bytes --quiet --set train.recipes=all.json
+succeeds train job.yaml --out thread --quiet --set train.recipes=all.json --set threads=1
+succeeds train job.yaml --out one --quiet --set train.recipes=one.json
+cmp -s plain/model.safetensors bytes/model.safetensors && complain 'recipes change nothing'
+cmp -s one/model.safetensors bytes/model.safetensors && complain 'one recipe is as many'
+[ "$(value bytes/summary.json checkpoint_sha256)" = "$(value thread/summary.json checkpoint_sha256)" ] ||
+    complain 'bits depend on the number of threads'
+awk -v plain="$(value plain/summary.json ne)" -v bytes="$(value bytes/summary.json ne)" \
+    'BEGIN { exit !(bytes < plain + .02) }' || complain 'the model has learnt less'
+
+# Beside a served model: other scores, hardly.
+phloem predict plain data/test.tsv --out exact.csv && cp all.json plain/recipes.json
+succeeds predict plain data/test.tsv --out bytes.csv
+cmp -s exact.csv bytes.csv && complain 'the table beside the model changes nothing'
+
+fails 2 "recipe of 'nobody': the program has no product with it" train job.yaml --out x --set train.recipes=unknown.json
+fails 2 "recipe int8 of 'output.weight': its forward product has too few outputs" train job.yaml --out x --set train.recipes=narrow.json
+fails 2 "recipe int8 of 'bottom.0.weight': it needs the precision fp32" train job.yaml --out x --set train.recipes=all.json \
+    --set train.precision=bf16
+fails 4 'missing.json' train job.yaml --out x --set train.recipes=missing.json
