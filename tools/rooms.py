@@ -40,7 +40,7 @@ SUB_ROOMS = {
     "plan": ["search"],
     "shard": ["lookup", "tower", "units", "dense"],
     "serve": ["wire", "teacher", "speculation", "queue", "repository", "server"],
-    "train": ["measure", "cost", "recipe", "config", "ranks", "folder", "loop"],
+    "train": ["measure", "cost", "probe", "recipe", "config", "ranks", "folder", "loop"],
     "cli": ["hub", "serve", "sim", "verb", "plan", "foundation"],
 }
 
