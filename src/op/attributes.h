@@ -9,6 +9,13 @@ struct ph__linear_attributes {
     enum ph__packing packing;
 };
 enum { PH_LINEAR_X, PH_LINEAR_PACKED, PH_LINEAR_BIAS, PH_LINEAR_NUM_INPUTS };
+/* Inputs of the gradient of a linear layer's input. */
+enum {
+    PH_LINEAR_BACKWARD_DY,
+    PH_LINEAR_BACKWARD_PACKED,
+    PH_LINEAR_BACKWARD_ACTIVATED,
+    PH_LINEAR_BACKWARD_NUM_INPUTS
+};
 /* Returns true for a linear layer of this entry that has no activation yet. */
 bool ph__is_plain_linear(const struct ph__node *node, uint32_t entry);
 /* Turns the node into the linear layer `linear` with these inputs and this activation. For fuse rules. */

@@ -145,8 +145,6 @@ static enum ph__packing packing_by_recipe(
  * (...,M), W (M,K) packed transposed, x (...,K) or none; output dx (...,K) = (dy W) * activation'(x). The
  * fuse rule of the activation's backward operator sets the activation. */
 
-enum { DATA_DY, DATA_PACKED, DATA_ACTIVATED, NUM_DATA_INPUTS };
-
 struct backward_data_attributes {
     enum ph_activation activation;
     enum ph__packing packing;
@@ -154,7 +152,8 @@ struct backward_data_attributes {
 
 static ph_status backward_data_infer(struct ph__infer *infer)
 {
-    const struct ph_type *dy = &infer->inputs[DATA_DY], *weight = &infer->inputs[DATA_PACKED];
+    const struct ph_type *dy = &infer->inputs[PH_LINEAR_BACKWARD_DY],
+                         *weight = &infer->inputs[PH_LINEAR_BACKWARD_PACKED];
     if (!ph__type_is_real(dy) || dy->num_dims < 2 || !ph__type_is_real_of_dims(weight, 2) ||
         !ph__dim_equal(ph__last_dim(dy), weight->dims[0]))
         return ph__infer_fail(infer, "dy (...,M), weight (M,K)");
@@ -164,13 +163,13 @@ static ph_status backward_data_infer(struct ph__infer *infer)
 
 static void backward_data_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    ph__cost_elementwise(call, 2.0 * (double)call->inputs[DATA_PACKED].shape.dims[0], cost_out);
+    ph__cost_elementwise(call, 2.0 * (double)call->inputs[PH_LINEAR_BACKWARD_PACKED].shape.dims[0], cost_out);
 }
 
 static struct ph__gemm_weight_shape transposed_shape(const struct ph__call *call)
 {
     const struct backward_data_attributes *attributes = call->attributes;
-    return ph__weight_shape(&call->inputs[DATA_PACKED], attributes->packing);
+    return ph__weight_shape(&call->inputs[PH_LINEAR_BACKWARD_PACKED], attributes->packing);
 }
 
 static size_t backward_data_scratch_bytes(const struct ph__call *call)
@@ -182,12 +181,13 @@ static size_t backward_data_scratch_bytes(const struct ph__call *call)
 static ph_status backward_data_run(struct ph__call *call)
 {
     const struct backward_data_attributes *attributes = call->attributes;
-    const struct ph__operand *dy = &call->inputs[DATA_DY], *activated = &call->inputs[DATA_ACTIVATED],
+    const struct ph__operand *dy = &call->inputs[PH_LINEAR_BACKWARD_DY],
+                             *activated = &call->inputs[PH_LINEAR_BACKWARD_ACTIVATED],
                              *dx = &call->outputs[0];
     const struct ph__gemm_weight_shape shape = transposed_shape(call);
     const struct ph__gemm_args args = {.rows = ph__vectors(dy),
         .x = dy->data,
-        .packed = call->inputs[DATA_PACKED].data,
+        .packed = call->inputs[PH_LINEAR_BACKWARD_PACKED].data,
         .activation = attributes->activation,
         .activated = activated->data,
         .is_activated_bf16 = is_bf16(activated),
@@ -200,8 +200,9 @@ static ph_status backward_data_run(struct ph__call *call)
 const struct ph__op ph__op_linear_backward_data = {
     .name = "linear_backward_data",
     .traits = PH_OP_CALLS_LIBRARY,
-    .bf16_operands = 1 << DATA_DY | 1 << DATA_PACKED,
-    .bf16_inputs = 1 << DATA_DY | 1 << DATA_PACKED | 1 << DATA_ACTIVATED,
+    .bf16_operands = 1 << PH_LINEAR_BACKWARD_DY | 1 << PH_LINEAR_BACKWARD_PACKED,
+    .bf16_inputs =
+        1 << PH_LINEAR_BACKWARD_DY | 1 << PH_LINEAR_BACKWARD_PACKED | 1 << PH_LINEAR_BACKWARD_ACTIVATED,
     .bf16_outputs = 1,
     .infer = backward_data_infer,
     .cost = backward_data_cost,
@@ -214,25 +215,25 @@ static ph_value input_gradient(struct ph_builder *builder, ph_value dy, ph_value
 {
     const enum ph__packing packing = packing_by_recipe(builder, weight, true, PH_PACK_TRANSPOSED);
     const struct backward_data_attributes attributes = {PH_IDENTITY, packing};
-    const ph_value inputs[NUM_DATA_INPUTS] = {dy, pack_weight(builder, weight, packing), 0};
-    return ph__emit1(
-        builder, &ph__op_linear_backward_data, NULL, &attributes, sizeof attributes, NUM_DATA_INPUTS, inputs);
+    const ph_value inputs[PH_LINEAR_BACKWARD_NUM_INPUTS] = {dy, pack_weight(builder, weight, packing), 0};
+    return ph__emit1(builder, &ph__op_linear_backward_data, NULL, &attributes, sizeof attributes,
+        PH_LINEAR_BACKWARD_NUM_INPUTS, inputs);
 }
 
 bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph__node *node,
     const struct ph__node *producer, enum ph_activation activation)
 {
     struct backward_data_attributes attributes = {.activation = activation};
-    if (producer->op != &ph__op_linear_backward_data || producer->inputs[DATA_ACTIVATED] != 0)
+    if (producer->op != &ph__op_linear_backward_data || producer->inputs[PH_LINEAR_BACKWARD_ACTIVATED] != 0)
         return false;
     attributes.packing = ((const struct backward_data_attributes *)producer->attributes)->packing;
-    const ph_value inputs[NUM_DATA_INPUTS] = {
-        producer->inputs[DATA_DY], producer->inputs[DATA_PACKED], node->inputs[PH_ACTIVATION_BACKWARD_Y]};
+    const ph_value inputs[PH_LINEAR_BACKWARD_NUM_INPUTS] = {producer->inputs[PH_LINEAR_BACKWARD_DY],
+        producer->inputs[PH_LINEAR_BACKWARD_PACKED], node->inputs[PH_ACTIVATION_BACKWARD_Y]};
     node->op = &ph__op_linear_backward_data;
     node->name = producer->name;
     node->attributes = ph__builder_copy(builder, &attributes, sizeof attributes);
     node->attributes_size = sizeof attributes;
-    node->num_inputs = NUM_DATA_INPUTS;
+    node->num_inputs = PH_LINEAR_BACKWARD_NUM_INPUTS;
     node->inputs = ph__builder_copy(builder, inputs, sizeof inputs);
     return true;
 }
