@@ -266,6 +266,11 @@ struct ph_memory_usage ph_scorer_memory(const struct ph_scorer *scorer)
     return ph_workspace_memory(scorer->workspace);
 }
 
+const struct ph_program *ph__scorer_program(const struct ph_scorer *scorer)
+{
+    return scorer->program;
+}
+
 const struct ph_scorer_options *ph__scorer_options(const struct ph_scorer *scorer)
 {
     return &scorer->options;

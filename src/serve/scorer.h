@@ -41,6 +41,8 @@ ph_status ph__scoring_outputs(const struct ph_model_settings *model, const struc
 
 /* ---- scorers ---- */
 
+/* Returns the program, which is the scorer's. */
+const struct ph_program *ph__scorer_program(const struct ph_scorer *scorer);
 /* Returns the options as they were given; owned by the scorer. */
 const struct ph_scorer_options *ph__scorer_options(const struct ph_scorer *scorer);
 

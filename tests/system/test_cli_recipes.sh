@@ -31,3 +31,24 @@ fails 2 "recipe int8 of 'output.weight': its forward product has too few outputs
 fails 2 "recipe int8 of 'bottom.0.weight': it needs the precision fp32" train job.yaml --out x --set train.recipes=all.json \
     --set train.precision=bf16
 fails 4 'missing.json' train job.yaml --out x --set train.recipes=missing.json
+
+# Products are measured, and a table is written: by error, by speed, and by what the model loses.
+rm plain/recipes.json
+succeeds eval plain data/valid.tsv && cp stdout exact.json
+succeeds precision plain --data data/valid.tsv --threshold 1 --speed-up 0 --ne-loss 100
+contains stdout '| top.0.weight '
+[ "$(value plain/recipes.json forward | grep -c int8)" -eq 2 ] || complain 'no product is of bytes'
+grep -q '^ne  *fp32 [0-9.]* recipes [0-9.]* difference [-+][0-9.]* %$' stdout || complain 'the loss is not printed'
+recipes_ne=$(sed -n 's/^ne .* recipes \([0-9.]*\) .*/\1/p' stdout)
+succeeds eval plain data/valid.tsv
+awk -v a="$recipes_ne" -v b="$(value stdout ne)" 'BEGIN { exit !(a - b < 1e-6 && b - a < 1e-6) }' || complain 'eval does not use the table'
+succeeds precision plain --data data/valid.tsv --threshold 0
+[ "$(value plain/recipes.json forward | sort -u)" = fp32 ] || complain 'threshold 0 leaves products of bytes'
+succeeds eval plain data/valid.tsv
+cmp -s stdout exact.json || complain 'threshold 0 has not the bits of fp32'
+succeeds precision plain --data data/valid.tsv --threshold 1 --speed-up 0 --ne-loss 0 --out other.json
+contains stdout 'recipes: other.json'
+awk '$1 == "ne" { exit !($7 <= 0) }' stdout || complain 'the model loses more than was allowed'
+fails 2 "--threshold 'much' must be a number" precision plain --data data/valid.tsv --threshold much
+fails 2 "--rows '0' must be a number from 1 to 65536" precision plain --data data/valid.tsv --rows 0
+fails 3 'missing.tsv' precision plain --data missing.tsv

@@ -5,7 +5,7 @@
 #include "cli/folder_config.h"
 #include "tensor/row_format.h"
 
-static ph_status create_scorer(struct cli_scoring *scoring, enum ph_precision precision)
+static ph_status create_scorer(struct cli_scoring *scoring, enum ph_precision precision, bool ignores_recipes)
 {
     const struct ph_config *config = &scoring->config;
     const struct ph_backend_options backend_options = {
@@ -24,7 +24,7 @@ static ph_status create_scorer(struct cli_scoring *scoring, enum ph_precision pr
         .logit_shift = scoring->model.logit_shift,
         .precision = precision,
         .recipes = scoring->model.recipes.recipes,
-        .num_recipes = scoring->model.recipes.count,
+        .num_recipes = ignores_recipes ? 0 : scoring->model.recipes.count,
     };
     return ph_scorer_create(&options, &scoring->scorer);
 }
@@ -50,7 +50,7 @@ ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, cons
     PH_TRY(cli_folder_config_read(&scoring->config, folder, sets));
     PH_TRY(ph__model_folder_open(&scoring->model, folder, &scoring->config.model.settings,
         scoring->config.data.reading.negative_rate, format, NULL));
-    return create_scorer(scoring, precision);
+    return create_scorer(scoring, precision, formats->ignores_recipes);
 }
 
 void cli_scoring_close(struct cli_scoring *scoring)

@@ -16,6 +16,7 @@ struct cli_scoring { /* zero-initialised is closed */
 /* Formats that the scoring verbs take by flags; NULL: fp32. */
 struct cli_formats {
     const char *row_format, *precision;
+    bool ignores_recipes; /* true: DIR/recipes.json is left alone */
 };
 #define CLI_FORMAT_FLAGS(formats)                                            \
     {"--row-format", CLI_TEXT, &(formats).row_format, "FORMAT",              \

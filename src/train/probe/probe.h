@@ -1,4 +1,4 @@
-/* What enters the products of a program: each product's rows are counted, and a sample of them is kept, while
+/* Sees the rows that enter the products of a program: counts them, and keeps a sample of each product, while
  * the program runs. A product is a linear layer forward, or the gradient of its input.
  *
  * A probe is a hook of the backend, set for the steps that are to be seen:
