@@ -6,7 +6,7 @@
 
 struct ph__linear_attributes {
     enum ph_activation activation;
-    enum ph__packing packing;
+    enum ph__packing packing, backward_packing; /* of the product, of that with its input's gradient */
 };
 enum { PH_LINEAR_X, PH_LINEAR_PACKED, PH_LINEAR_BIAS, PH_LINEAR_NUM_INPUTS };
 /* Inputs of the gradient of a linear layer's input. */

@@ -16,6 +16,7 @@ optimizer: {kind: adam, learning_rate: 0.01, net_l2: 1e-5}
 train: {epochs: 1, batch_size: 60, max_steps: 50, report_seconds: 1000, report: false, max_gradient_norm: 0.5}
 synth: {seed: 5, train_rows: 4000, valid_rows: 100, test_rows: 100, format: criteo, table_rows: 50}
 END
+echo '{"sites": [{"weight": "*", "forward": "int8", "backward": "int8"}]}' >recipes.json
 "$PH_BINARY_DIR/phloem" synth job.yaml --out data >stdout 2>stderr || complain 'no data'
 
 # learns RANKS FOLDER DENSE ARGUMENTS...: trains by a plan with that section, and sets `digest` to the sum of what was learnt.
@@ -53,6 +54,7 @@ for ranks in "$@"; do
     same "$ranks" 'mode: zero1, unit_bytes: 65536' --set train.accumulation_steps=3
     same "$ranks" 'mode: keep_after_forward, unit_bytes: 65536' --set optimizer.kind=rowwise_adagrad
     same "$ranks" 'mode: full, unit_bytes: 65536' --set train.precision=bf16 --set parallel.overlap=false
+    same "$ranks" 'mode: full, unit_bytes: 65536' --set train.recipes=recipes.json
     same "$ranks" "mode: hybrid, group: $ranks, unit_bytes: 65536"
     same "$ranks" 'mode: hybrid, group: 1, unit_bytes: 65536'
 done

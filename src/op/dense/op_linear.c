@@ -211,9 +211,9 @@ const struct ph__op ph__op_linear_backward_data = {
 };
 
 /* dx = dy W */
-static ph_value input_gradient(struct ph_builder *builder, ph_value dy, ph_value weight)
+static ph_value input_gradient(
+    struct ph_builder *builder, ph_value dy, ph_value weight, enum ph__packing packing)
 {
-    const enum ph__packing packing = packing_by_recipe(builder, weight, true, PH_PACK_TRANSPOSED);
     const struct backward_data_attributes attributes = {PH_IDENTITY, packing};
     const ph_value inputs[PH_LINEAR_BACKWARD_NUM_INPUTS] = {dy, pack_weight(builder, weight, packing), 0};
     return ph__emit1(builder, &ph__op_linear_backward_data, NULL, &attributes, sizeof attributes,
@@ -326,8 +326,8 @@ static void linear_gradient(struct ph__gradient *gradient)
     ph_value dy = ph__activation_backward(
         builder, attributes->activation, gradient->output_gradients[0], node.outputs[0]);
     if (gradient->is_wanted[PH_LINEAR_X])
-        gradient->input_gradients[PH_LINEAR_X] =
-            input_gradient(builder, dy, weight_of(builder, node.inputs[PH_LINEAR_PACKED]));
+        gradient->input_gradients[PH_LINEAR_X] = input_gradient(
+            builder, dy, weight_of(builder, node.inputs[PH_LINEAR_PACKED]), attributes->backward_packing);
     ph__weight_gradients(gradient, PH_LINEAR_PACKED, PH_LINEAR_BIAS, &ph__op_linear_backward_weight, NULL, 0,
         2, (const ph_value[]){dy, node.inputs[PH_LINEAR_X]});
 }
@@ -419,7 +419,8 @@ ph_value ph_linear(
 {
     add_site(builder, weight);
     const enum ph__packing packing = packing_by_recipe(builder, weight, false, packing_of(builder));
-    const struct ph__linear_attributes attributes = {activation, packing};
+    const struct ph__linear_attributes attributes = {
+        activation, packing, packing_by_recipe(builder, weight, true, PH_PACK_TRANSPOSED)};
     const ph_value inputs[PH_LINEAR_NUM_INPUTS] = {x, pack_weight(builder, weight, packing), bias};
     return ph__emit1(
         builder, &ph__op_linear, NULL, &attributes, sizeof attributes, PH_LINEAR_NUM_INPUTS, inputs);
