@@ -75,11 +75,11 @@ enum ph_precision {
                           real */
 };
 
-/* Arithmetic of one product with a learnt weight, X(name, help). */
-#define PH_RECIPES(X)                                                                                      \
-    X(FP32, fp32)                                                                                          \
-    X(INT8, int8) /* weights and inputs are rounded to bytes, with a scale an output and a row; exact sums \
-                   */
+/* Arithmetic of one product with a learnt weight, X(NAME, name). int8: weights and inputs are rounded to
+ * bytes, with a scale an output and a row; sums are exact. */
+#define PH_RECIPES(X) \
+    X(FP32, fp32)     \
+    X(INT8, int8)
 
 enum ph_recipe {
 #define X(name, text) PH_RECIPE_##name,

@@ -98,8 +98,7 @@ static ph_status measure_site(
     PH_TRY(ph_store_find(precision->scoring.model.store, product->weight, &weight));
     const struct ph__probed_product operands = {
         product->num_rows, product->terms, product->outputs, product->rows, weight.data, false};
-    for (enum ph__arithmetic arithmetic = 0; arithmetic < PH_ARITHMETIC_COUNT; arithmetic++)
-        PH_TRY(ph__product_error(&operands, arithmetic, backend->kernels, &site->errors[arithmetic]));
+    PH_TRY(ph__product_errors(&operands, backend->kernels, site->errors));
     const bool takes_int8 = ph__gemm_takes_int8(product->outputs, product->terms, false);
     for (enum ph_recipe recipe = PH_RECIPE_FP32; recipe <= (takes_int8 ? PH_RECIPE_INT8 : PH_RECIPE_FP32);
          recipe++)
@@ -281,12 +280,11 @@ static ph_status read_number(const char *flag, const char *text, double least, d
 
 ph_status verb_precision(int argc, char **argv)
 {
-    static struct precision precision;
     struct cli_texts sets = {0};
     const struct cli_formats formats = {.ignores_recipes = true};
     const char *threshold = NULL, *speed_up = NULL, *most_loss = NULL, *rows = NULL;
     double num_rows = 64;
-    precision = (struct precision){.wish = {.threshold = .2, .speed_up = 1.05, .most_loss = .02}};
+    struct precision precision = {.wish = {.threshold = .2, .speed_up = 1.05, .most_loss = .02}};
     const struct cli_flag flags[] = {
         {"--data", CLI_TEXT, &precision.wish.data, "FILE", "rows to score; default: data.test of the config"},
         {"--out", CLI_TEXT, &precision.wish.out, "FILE", "table of recipes; default: DIR/recipes.json"},

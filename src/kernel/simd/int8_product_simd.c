@@ -25,6 +25,9 @@ PH_INLINE void store_outputs(const struct ph__int8_product_args *args, const str
             vf_max(least, vf_fma(scale, vf_from_signed(sums), bias)));
 }
 
+#define UP_TO_SIX(X, vectors) \
+    X(1, vectors) X(2, vectors) X(3, vectors) X(4, vectors) X(5, vectors) X(6, vectors)
+
 #ifdef PH_SIMD_AVX512
 
 /* ---- four terms an instruction ---- */
@@ -61,9 +64,6 @@ PH_INLINE vu dot_finish(dot_sums sums, const int32_t *offsets)
     return _mm512_sub_epi32(sums, _mm512_loadu_si512(offsets));
 }
 
-#define UP_TO_SIX(X, vectors) \
-    X(1, vectors) X(2, vectors) X(3, vectors) X(4, vectors) X(5, vectors) X(6, vectors)
-
 #define PH_WAY(name) dot_##name
 #define PH_WAY_TARGET DOT
 #define PH_WAY_ROWS 14
@@ -72,114 +72,65 @@ PH_INLINE vu dot_finish(dot_sums sums, const int32_t *offsets)
 #define PH_WAY_VECTORS(rows) ((rows) <= 6 ? 4 : 2)
 #include "kernel/simd/int8_product_way.h"
 
+#endif
+
 /* ---- widened ---- */
 
-/* Halves hold the sums of two terms each of eight outputs. */
+/* Halves hold the sums of two terms each of half of the outputs. */
 typedef struct {
     vu low, high;
 } wide_sums, wide_levels;
 typedef vu wide_terms;
 
+PH_INLINE wide_sums wide_zero(void)
+{
+    return (wide_sums){vu_set1(0), vu_set1(0)};
+}
+
 PH_INLINE wide_levels wide_load(const int8_t *levels)
 {
-    return (wide_levels){_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)levels)),
-        _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(levels + 32)))};
+    return (wide_levels){vu_widen_bytes(levels), vu_widen_bytes(levels + 2 * VF_WIDTH)};
 }
 
 PH_INLINE wide_terms wide_spread(const int8_t *x)
 {
     int32_t four;
     memcpy(&four, x, sizeof four);
-    return _mm512_cvtepi8_epi16(_mm256_set1_epi32(four));
-}
-
-PH_INLINE wide_sums wide_zero(void)
-{
-    return (wide_sums){_mm512_setzero_si512(), _mm512_setzero_si512()};
+    return vu_widen_four_bytes(four);
 }
 
 PH_INLINE wide_sums wide_add(wide_sums sums, wide_terms x, wide_levels levels)
 {
-    return (wide_sums){_mm512_add_epi32(sums.low, _mm512_madd_epi16(levels.low, x)),
-        _mm512_add_epi32(sums.high, _mm512_madd_epi16(levels.high, x))};
-}
-
-/* Adds neighbours, eight sums of sixteen numbers. */
-PH_INLINE __m256i add_neighbours(vu numbers)
-{
-    return _mm512_cvtepi64_epi32(_mm512_add_epi32(numbers, _mm512_srli_epi64(numbers, 32)));
+    return (wide_sums){
+        vu_add(sums.low, vu_add_products(levels.low, x)), vu_add(sums.high, vu_add_products(levels.high, x))};
 }
 
 PH_INLINE vu wide_finish(wide_sums sums, const int32_t *offsets)
 {
-    (void)offsets;
-    return _mm512_inserti64x4(_mm512_castsi256_si512(add_neighbours(sums.low)), add_neighbours(sums.high), 1);
+    (void)offsets; /* of terms that are shifted */
+    return vu_add_neighbours(sums.low, sums.high);
 }
 
 #define PH_WAY(name) wide_##name
 #define PH_WAY_TARGET
+#if VF_REGISTERS == 32
 #define PH_WAY_ROWS 6
 #define PH_WAY_BLOCKS(X) UP_TO_SIX(X, 2)
 #define PH_WAY_VECTORS(rows) 2
-#include "kernel/simd/int8_product_way.h"
-
-void PH_SIMD(int8_product)(const struct ph__int8_product_args *args)
-{
-    if (args->has_dot)
-        dot_run(args);
-    else
-        wide_run(args);
-}
-
 #else
-
-/* Halves hold the sums of two terms each of four outputs. */
-typedef struct {
-    vu low, high;
-} wide_sums, wide_levels;
-typedef vu wide_terms;
-
-PH_INLINE wide_levels wide_load(const int8_t *levels)
-{
-    const __m128i *halves = (const __m128i *)(const void *)levels;
-    return (wide_levels){
-        _mm256_cvtepi8_epi16(_mm_loadu_si128(halves)), _mm256_cvtepi8_epi16(_mm_loadu_si128(halves + 1))};
-}
-
-PH_INLINE wide_terms wide_spread(const int8_t *x)
-{
-    int32_t four;
-    memcpy(&four, x, sizeof four);
-    return _mm256_cvtepi8_epi16(_mm_set1_epi32(four));
-}
-
-PH_INLINE wide_sums wide_zero(void)
-{
-    return (wide_sums){_mm256_setzero_si256(), _mm256_setzero_si256()};
-}
-
-PH_INLINE wide_sums wide_add(wide_sums sums, wide_terms x, wide_levels levels)
-{
-    return (wide_sums){_mm256_add_epi32(sums.low, _mm256_madd_epi16(levels.low, x)),
-        _mm256_add_epi32(sums.high, _mm256_madd_epi16(levels.high, x))};
-}
-
-PH_INLINE vu wide_finish(wide_sums sums, const int32_t *offsets)
-{
-    (void)offsets;
-    return _mm256_permute4x64_epi64(_mm256_hadd_epi32(sums.low, sums.high), 0xd8);
-}
-
-#define PH_WAY(name) wide_##name
-#define PH_WAY_TARGET
 #define PH_WAY_ROWS 5
 #define PH_WAY_BLOCKS(X) X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1)
 #define PH_WAY_VECTORS(rows) 1
+#endif
 #include "kernel/simd/int8_product_way.h"
 
 void PH_SIMD(int8_product)(const struct ph__int8_product_args *args)
 {
+#ifdef PH_SIMD_AVX512
+    if (args->has_dot) {
+        dot_run(args);
+        return;
+    }
+#endif
     wide_run(args);
 }
-
-#endif

@@ -358,6 +358,27 @@ static inline vu vu_bits(vf x)
     return _mm256_castps_si256(x);
 }
 
+/* 16 signed bytes as words of 16 bits; four of them, repeated. */
+static inline vu vu_widen_bytes(const int8_t *p)
+{
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+static inline vu vu_widen_four_bytes(int32_t four)
+{
+    return _mm256_cvtepi8_epi16(_mm_set1_epi32(four));
+}
+
+static inline vu vu_add_products(vu a, vu b)
+{
+    return _mm256_madd_epi16(a, b);
+}
+
+static inline vu vu_add_neighbours(vu a, vu b)
+{
+    return _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8);
+}
+
 static inline vf vf_from_signed(vu x) /* of signed words */
 {
     return _mm256_cvtepi32_ps(x);

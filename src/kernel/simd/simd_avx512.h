@@ -382,6 +382,31 @@ static inline vu vu_bits(vf x)
     return _mm512_castps_si512(x);
 }
 
+/* 32 signed bytes as words of 16 bits; four of them, repeated. */
+static inline vu vu_widen_bytes(const int8_t *p)
+{
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
+static inline vu vu_widen_four_bytes(int32_t four)
+{
+    return _mm512_cvtepi8_epi16(_mm256_set1_epi32(four));
+}
+
+/* Multiplies signed words of 16 bits, and adds the products of neighbours. */
+static inline vu vu_add_products(vu a, vu b)
+{
+    return _mm512_madd_epi16(a, b);
+}
+
+/* Adds neighbours of 32 bits: first those of a, then those of b. */
+static inline vu vu_add_neighbours(vu a, vu b)
+{
+    const __m256i low = _mm512_cvtepi64_epi32(_mm512_add_epi32(a, _mm512_srli_epi64(a, 32)));
+    const __m256i high = _mm512_cvtepi64_epi32(_mm512_add_epi32(b, _mm512_srli_epi64(b, 32)));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
 static inline vf vf_from_signed(vu x) /* of signed words */
 {
     return _mm512_cvtepi32_ps(x);

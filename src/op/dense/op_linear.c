@@ -419,8 +419,9 @@ ph_value ph_linear(
 {
     add_site(builder, weight);
     const enum ph__packing packing = packing_by_recipe(builder, weight, false, packing_of(builder));
-    const struct ph__linear_attributes attributes = {
-        activation, packing, packing_by_recipe(builder, weight, true, PH_PACK_TRANSPOSED)};
+    struct ph__linear_attributes attributes = {activation, packing, PH_PACK_TRANSPOSED};
+    if (ph_builder_mode(builder) == PH_TRAINING)
+        attributes.backward_packing = packing_by_recipe(builder, weight, true, PH_PACK_TRANSPOSED);
     const ph_value inputs[PH_LINEAR_NUM_INPUTS] = {x, pack_weight(builder, weight, packing), bias};
     return ph__emit1(
         builder, &ph__op_linear, NULL, &attributes, sizeof attributes, PH_LINEAR_NUM_INPUTS, inputs);

@@ -36,16 +36,6 @@ static const struct scaling scalings[PH_FLOAT8_COUNT][PH_FLOAT8_OPERANDS] = {
         [PH_FLOAT8_W_TRANSPOSED] = {&ph__e4m3, BLOCK, BLOCK, false}},
 };
 
-const char *ph__float8_recipe_name(enum ph__float8_recipe recipe)
-{
-    static const char *const names[] = {
-#define X(name, text) #text,
-        PH_FLOAT8_RECIPES(X)
-#undef X
-    };
-    return names[recipe];
-}
-
 /* Returns the scale of numbers of which the largest magnitude is amax. */
 static float scale_of(const struct scaling *scaling, float amax)
 {

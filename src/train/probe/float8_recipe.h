@@ -20,20 +20,13 @@
 
 #include "phloem/tensor.h"
 
-/* X(NAME, name) */
-#define PH_FLOAT8_RECIPES(X) \
-    X(TENSOR, tensor)        \
-    X(ROW, row)              \
-    X(ROW_GW_HP, row_gw_hp)  \
-    X(BLOCK, block)
-
 enum ph__float8_recipe {
-#define X(name, text) PH_FLOAT8_##name,
-    PH_FLOAT8_RECIPES(X)
-#undef X
-        PH_FLOAT8_COUNT
+    PH_FLOAT8_TENSOR,
+    PH_FLOAT8_ROW,
+    PH_FLOAT8_ROW_GW_HP,
+    PH_FLOAT8_BLOCK,
+    PH_FLOAT8_COUNT
 };
-const char *ph__float8_recipe_name(enum ph__float8_recipe recipe);
 
 /* Operands of a product. */
 enum ph__float8_operand {

@@ -70,42 +70,52 @@ static double dot(size_t count, const ph_real *a, const ph_real *b)
     return sum;
 }
 
-/* Compares products of the rounded operands x and w with those of the product's own. */
-static void compare(const struct ph__probed_product *product, const ph_real *x, const ph_real *w,
-    double *reference, struct ph__product_error *error)
+/* Fills the reference (rows, outputs). */
+static void multiply(const struct ph__probed_product *product, double *reference)
 {
-    const size_t count = product->rows * product->outputs, terms = product->terms;
+    const size_t terms = product->terms, outputs = product->outputs;
+    for (size_t i = 0; i < product->rows * outputs; i++)
+        reference[i] = dot(terms, product->x + i / outputs * terms, product->w + i % outputs * terms);
+}
+
+/* Compares products of the rounded operands x and w with the reference. */
+static struct ph__product_error compare(
+    const struct ph__probed_product *product, const ph_real *x, const ph_real *w, const double *reference)
+{
+    const size_t terms = product->terms, outputs = product->outputs, count = product->rows * outputs;
     double squares = 0, error_squares = 0, mere = 0, floored = 0;
-    for (size_t i = 0; i < count; i++) {
-        reference[i] =
-            dot(terms, product->x + i / product->outputs * terms, product->w + i % product->outputs * terms);
+    for (size_t i = 0; i < count; i++)
         squares += reference[i] * reference[i];
-    }
     const double floor = .01 * sqrt(squares / (double)count);
     for (size_t i = 0; i < count; i++) {
-        const double difference = fabs(
-            dot(terms, x + i / product->outputs * terms, w + i % product->outputs * terms) - reference[i]);
+        const double difference =
+            fabs(dot(terms, x + i / outputs * terms, w + i % outputs * terms) - reference[i]);
         error_squares += difference * difference;
         mere += reference[i] != 0 ? difference / fabs(reference[i]) : 0;
         floored += difference / fmax(fabs(reference[i]), floor);
     }
-    *error = (struct ph__product_error){
+    return (struct ph__product_error){
         mere / (double)count, floored / (double)count, sqrt(error_squares / squares)};
 }
 
-ph_status ph__product_error(const struct ph__probed_product *product, enum ph__arithmetic arithmetic,
-    const struct ph__kernels *kernels, struct ph__product_error *error_out)
+ph_status ph__product_errors(const struct ph__probed_product *product, const struct ph__kernels *kernels,
+    struct ph__product_error *errors_out)
 {
     ph_real *x = malloc((product->rows * product->terms + 1) * sizeof *x);
     ph_real *w = malloc((product->outputs * product->terms + 1) * sizeof *w);
     double *reference = malloc((product->rows * product->outputs + 1) * sizeof *reference);
-    ph_status status = x != NULL && w != NULL && reference != NULL
-                           ? round_operand(product, arithmetic, kernels, false, x)
-                           : ph__out_of_memory("the operands of a product");
+    ph_status status =
+        x != NULL && w != NULL && reference != NULL ? PH_OK : ph__out_of_memory("the operands of a product");
     if (status == PH_OK)
-        status = round_operand(product, arithmetic, kernels, true, w);
-    if (status == PH_OK)
-        compare(product, x, w, reference, error_out);
+        multiply(product, reference);
+    for (enum ph__arithmetic arithmetic = 0; arithmetic < PH_ARITHMETIC_COUNT && status == PH_OK;
+         arithmetic++) {
+        status = round_operand(product, arithmetic, kernels, false, x);
+        if (status == PH_OK)
+            status = round_operand(product, arithmetic, kernels, true, w);
+        if (status == PH_OK)
+            errors_out[arithmetic] = compare(product, x, w, reference);
+    }
     free(x);
     free(w);
     free(reference);

@@ -42,8 +42,8 @@ struct ph__product_error {
     double mere, error, frobenius;
 };
 
-/* PH_ERROR_MEMORY. */
-ph_status ph__product_error(const struct ph__probed_product *operands, enum ph__arithmetic arithmetic,
-    const struct ph__kernels *kernels, struct ph__product_error *error_out);
+/* Gives the errors of all arithmetics: errors_out (PH_ARITHMETIC_COUNT). PH_ERROR_MEMORY. */
+ph_status ph__product_errors(const struct ph__probed_product *product, const struct ph__kernels *kernels,
+    struct ph__product_error *errors_out);
 
 #endif

@@ -18,10 +18,12 @@ ph_status ph__row_statistics_open(struct ph__row_statistics *statistics, size_t 
         .scatter = calloc(width * width, sizeof(double)),
         .thirds = calloc(width, sizeof(double)),
         .fourths = calloc(width, sizeof(double)),
+        .deltas = calloc(width, sizeof(double)),
         .batch = calloc(width * width, sizeof(ph_real)),
         .scratch = malloc(ph__gemm_weight_scratch_bytes(gemm, &shape) + 1)};
     if (statistics->mean != NULL && statistics->scatter != NULL && statistics->thirds != NULL &&
-        statistics->fourths != NULL && statistics->batch != NULL && statistics->scratch != NULL)
+        statistics->fourths != NULL && statistics->deltas != NULL && statistics->batch != NULL &&
+        statistics->scratch != NULL)
         return PH_OK;
     ph__row_statistics_close(statistics);
     return ph__out_of_memory("statistics of %zu features", width);
@@ -33,6 +35,7 @@ void ph__row_statistics_close(struct ph__row_statistics *statistics)
     free(statistics->scatter);
     free(statistics->thirds);
     free(statistics->fourths);
+    free(statistics->deltas);
     free(statistics->deviations);
     free(statistics->batch);
     free(statistics->scratch);
@@ -94,9 +97,7 @@ ph_status ph__row_statistics_add(
         return PH_OK;
     PH_TRY(ph__array_reserve((void **)&statistics->deviations, &statistics->deviations_capacity,
         rows * width + width, sizeof *statistics->deviations));
-    double *deltas = malloc(width * sizeof *deltas);
-    if (deltas == NULL)
-        return ph__out_of_memory("statistics of %zu features", width);
+    double *deltas = statistics->deltas;
     for (size_t i = 0; i < width; i++)
         deltas[i] = take_feature(statistics, i, rows, x);
     const ph_status status = ph__gemm_backward_weight(gemm, &shape, rows, statistics->deviations,
@@ -108,7 +109,6 @@ ph_status ph__row_statistics_add(
         statistics->mean[i] += (double)rows / all * deltas[i];
     }
     statistics->count += rows;
-    free(deltas);
     return status;
 }
 

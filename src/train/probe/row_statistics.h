@@ -20,6 +20,7 @@ struct ph__row_statistics { /* zero-initialised is closed */
     double *mean;                /* (width) */
     double *scatter;             /* (width, width) sums of products of deviations */
     double *thirds, *fourths;    /* (width) sums of powers of deviations */
+    double *deltas;              /* (width) from the means before a batch */
     ph_real *deviations, *batch; /* (deviations_capacity), (width, width) */
     size_t deviations_capacity;
     void *scratch; /* of the product */

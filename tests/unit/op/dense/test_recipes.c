@@ -218,6 +218,12 @@ static void recipes_that_do_not_fit_are_refused(void **state)
         "recipe of 'c': the program has no product with it");
     assert_refused_recipe(both_ways, PH_PRECISION_BF16, "recipe int8 of 'b': it needs the precision fp32");
     assert_string_equal(ph_recipe_name(PH_RECIPE_INT8), "int8");
+    /* A scorer has no backward products, so that their recipes do not matter to it. */
+    struct ph_program *program = NULL;
+    const struct ph_site_recipe backward = {"b", PH_RECIPE_FP32, PH_RECIPE_INT8};
+    assert_ok(build(&(struct trial){.mode = PH_INFERENCE, .recipes = &backward, .num_recipes = 1},
+        PH_PRECISION_BF16, &program));
+    ph_program_destroy(program);
 }
 
 int main(void)

@@ -55,8 +55,7 @@ static void scales_are_shared_as_the_recipe_says(void **state)
         size_t rows, terms;
         find_sharing(cases[i].recipe, cases[i].operand, &rows, &terms);
         if (rows != cases[i].rows || terms != cases[i].terms)
-            fail_msg("%s: numbers of %zu x %zu share a scale", ph__float8_recipe_name(cases[i].recipe), rows,
-                terms);
+            fail_msg("case %zu: numbers of %zu x %zu share a scale", i, rows, terms);
     }
 }
 
@@ -79,7 +78,7 @@ static void errors_are_those_of_the_mantissa(void **state)
     (void)state;
     for (enum ph__float8_recipe recipe = 0; recipe < PH_FLOAT8_COUNT; recipe++) {
         const double x = error_of(recipe, PH_FLOAT8_X), dy = error_of(recipe, PH_FLOAT8_DY);
-        print_message("%s: X %.4f, dY %.4f\n", ph__float8_recipe_name(recipe), x, dy);
+        print_message("recipe %d: X %.4f, dY %.4f\n", (int)recipe, x, dy);
         assert_true(x > .024 && x < .029);
         assert_true(recipe == PH_FLOAT8_TENSOR ? dy > .048 && dy < .058 : dy == x);
     }

@@ -23,10 +23,11 @@ static void fill(double ratio)
 static struct ph__product_error measure(enum ph__arithmetic arithmetic, bool is_backward)
 {
     enum ph__isa isa;
-    struct ph__product_error error;
+    struct ph__product_error errors[PH_ARITHMETIC_COUNT];
     assert_ok(ph__cpu_isa(&isa));
-    assert_ok(ph__product_error(&(struct ph__probed_product){ROWS, TERMS, OUTPUTS, x, w, is_backward},
-        arithmetic, ph__kernels_for(isa), &error));
+    assert_ok(ph__product_errors(
+        &(struct ph__probed_product){ROWS, TERMS, OUTPUTS, x, w, is_backward}, ph__kernels_for(isa), errors));
+    const struct ph__product_error error = errors[arithmetic];
     print_message("%s: mere %.4f, error %.4f, frobenius %.4f\n", ph__arithmetic_name(arithmetic), error.mere,
         error.error, error.frobenius);
     return error;
