@@ -75,16 +75,19 @@ enum ph_precision {
                           real */
 };
 
-/* Arithmetic of one product with a learnt weight, X(NAME, name). int8: weights and inputs are rounded to
- * bytes, with a scale an output and a row; sums are exact. */
+/* Arithmetic of one product with a learnt weight, X(NAME, name). bf16: as PH_PRECISION_BF16 computes it; the
+ * result is real. int8: weights and inputs are rounded to bytes, with a scale an output and a row; sums are
+ * exact. */
 #define PH_RECIPES(X) \
     X(FP32, fp32)     \
+    X(BF16, bf16)     \
     X(INT8, int8)
 
 enum ph_recipe {
 #define X(name, text) PH_RECIPE_##name,
     PH_RECIPES(X)
 #undef X
+        PH_RECIPE_COUNT
 };
 const char *ph_recipe_name(enum ph_recipe recipe); /* "int8" */
 
@@ -106,8 +109,8 @@ enum ph_mode ph_builder_mode(const struct ph_builder *builder);
 /* Sets the precision, before the first operator is added; fp32 otherwise. */
 void ph_builder_set_precision(struct ph_builder *builder, enum ph_precision precision);
 /* Gives sites recipes, copied; all others have fp32. ph_builder_finish fails with PH_ERROR_CONFIG where a
- * program has no such site, or the site cannot take the recipe: int8 takes five outputs at least, sums of at
- * most 66,000 terms, and no PH_PRECISION_BF16. */
+ * program has no such site, or the site cannot take the recipe: int8 takes five outputs at least and sums of
+ * at most 66,000 terms; neither goes with PH_PRECISION_BF16. */
 void ph_builder_set_recipes(
     struct ph_builder *builder, const struct ph_site_recipe *recipes, size_t num_recipes);
 PH_MUST_CHECK ph_status ph_builder_status(const struct ph_builder *builder);

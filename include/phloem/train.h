@@ -109,6 +109,7 @@ struct ph_train_settings {
     double distill_gradient_scale; /* of the heads' gradients into the model */
     int64_t distill_units;         /* of a head's hidden layer; 0: heads have none */
     const char *recipes;           /* file of recipes, as phloem precision writes it; "" or NULL: all fp32 */
+    int64_t probe_steps;           /* steps between two looks at products, docs/CONFIG.md; 0: none */
     bool report;                   /* report.html at the end of each process's part: docs/REPORTS.md */
     bool tensorboard;              /* events.out.tfevents.*, written as training runs */
 };
@@ -256,6 +257,7 @@ struct ph_train_memory {
     uint64_t slot_bytes;
     uint64_t plan_bytes;           /* workspaces of training and evaluation, buffers reused */
     uint64_t no_reuse_bytes;       /* plan without reuse */
+    uint64_t probe_bytes;          /* of distributions, with train.probe_steps */
     uint64_t peak_anonymous_bytes; /* the most seen */
     uint64_t num_growths;          /* batches that outgrew the capacity */
 };
@@ -275,6 +277,7 @@ struct ph_train_summary {
         samples_per_s;        /* over the steps and their data, without evaluations and checkpoints */
     double reader_wait_share; /* share of this process's part of train_seconds that steps waited for their
                                  batches */
+    double probe_share;       /* share of the same that looks at products took; 0: there were none */
     double flops_per_sample;  /* forward, backward and update, by the operators' cost rules */
     uint64_t parameters;      /* weights learnt */
     uint64_t peak_rss_bytes;

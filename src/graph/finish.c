@@ -133,7 +133,7 @@ static ph_status run_passes(struct ph_builder *builder, bool is_fused, struct ph
         PH_TRY(fuse_graph(builder));
         PH_TRY(prune_graph(&builder->graph));
     }
-    if (builder->mode == PH_TRAINING && builder->precision == PH_PRECISION_BF16)
+    if (builder->mode == PH_TRAINING)
         PH_TRY(ph__pass_precision(builder));
     return compact_graph(&builder->graph, program->entry_begin);
 }

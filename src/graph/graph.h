@@ -188,8 +188,8 @@ extern const struct ph__op ph__op_accumulate;
 /* ---- passes: graph in, graph out ---- */
 
 /* Applies bf16 precision: operands of products become bf16, at their producer if all other readers accept
- * bf16, otherwise by a conversion before the first product that reads them. The last pass that looks at
- * types. */
+ * bf16, otherwise by a conversion before the first product that reads them. In precision fp32, those of
+ * products whose recipe is bf16, by conversions alone. The last pass that looks at types. */
 ph_status ph__pass_precision(struct ph_builder *builder);
 
 /* Finishes as ph_builder_finish does, without fusion: operators stay as the model added them, for conversion

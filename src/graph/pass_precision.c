@@ -1,7 +1,10 @@
 /* bf16 precision. Operators state which inputs they can read as bf16, which outputs they can make as such,
  * and which inputs must be so: the operands of products. A value becomes bf16 where its operator can make it
  * so and all its readers can read it so; then nothing is ever converted back. Learnt values, inputs from the
- * batch and outputs stay real. */
+ * batch and outputs stay real.
+ *
+ * In a training in fp32 a product has the recipe bf16 where its weight is packed so: the other operand is
+ * converted for it, and no value becomes bf16 for others. */
 #include <stdlib.h>
 
 #include "base/memory/memory.h"
@@ -99,11 +102,23 @@ static ph_status convert_input(struct ph_builder *builder, size_t index, uint32_
     return ph__graph_move_before(graph, index, num_nodes);
 }
 
+/* Returns true when an operand of the node's product is bf16. */
+static bool is_product_in_bf16(const struct ph__graph *graph, const struct ph__node *node)
+{
+    for (uint32_t k = 0; k < node->num_inputs; k++)
+        if (has_bit(node->op->bf16_operands, k) && graph->values[node->inputs[k]].type.dtype == PH_BF16)
+            return true;
+    return false;
+}
+
 static ph_status convert_operands(struct ph_builder *builder)
 {
     struct ph__graph *graph = &builder->graph;
+    const bool is_whole = builder->precision == PH_PRECISION_BF16;
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        for (uint32_t k = 0; !graph->nodes[i].is_dead && k < graph->nodes[i].num_inputs; k++) {
+        const bool is_wanted =
+            !graph->nodes[i].is_dead && (is_whole || is_product_in_bf16(graph, &graph->nodes[i]));
+        for (uint32_t k = 0; is_wanted && k < graph->nodes[i].num_inputs; k++) {
             const struct ph__node *node = &graph->nodes[i];
             const size_t num_nodes = graph->num_nodes;
             if (has_bit(node->op->bf16_operands, k) && graph->values[node->inputs[k]].type.dtype != PH_BF16)
@@ -117,6 +132,8 @@ static ph_status convert_operands(struct ph_builder *builder)
 ph_status ph__pass_precision(struct ph_builder *builder)
 {
     struct ph__graph *graph = &builder->graph;
+    if (builder->precision == PH_PRECISION_FP32)
+        return convert_operands(builder);
     bool *is_bf16 = calloc(graph->num_values, sizeof *is_bf16);
     if (is_bf16 == NULL)
         return ph__out_of_memory("a pass over the graph");

@@ -1,8 +1,10 @@
 #include "graph/recipe_table.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/format/json.h"
+#include "base/rng.h"
 
 #define MOST_BYTES ((uint64_t)16 << 20)
 
@@ -10,19 +12,14 @@
 static ph_status read_recipe(
     const char *path, const struct ph__json *site, const char *key, enum ph_recipe *recipe_out)
 {
-    static const enum ph_recipe recipes[] = {
-#define X(name, text) PH_RECIPE_##name,
-        PH_RECIPES(X)
-#undef X
-    };
     const char *name = ph__json_as_text(ph__json_get(site, key), "fp32");
-    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
-        if (strcmp(ph_recipe_name(recipes[i]), name) == 0) {
-            *recipe_out = recipes[i];
+    for (enum ph_recipe recipe = 0; recipe < PH_RECIPE_COUNT; recipe++)
+        if (strcmp(ph_recipe_name(recipe), name) == 0) {
+            *recipe_out = recipe;
             return PH_OK;
         }
-    return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is '%.40s', which is not a recipe; write fp32 or int8",
-        path, key, name);
+    return ph_fail(PH_ERROR_CHECKPOINT,
+        "%s: '%s' is '%.40s', which is not a recipe; write fp32, bf16 or int8", path, key, name);
 }
 
 static ph_status read_site(
@@ -64,4 +61,22 @@ ph_status ph__recipe_table_read(const char *path, struct ph__arena *arena, struc
     if (status == PH_OK)
         *table_out = table;
     return status;
+}
+
+ph_status ph__recipe_table_text(const char *path, struct ph__arena *arena, const char **text_out)
+{
+    struct ph__recipe_table table = {.count = 0};
+    uint64_t sum = 0;
+    if (path != NULL && path[0] != '\0')
+        PH_TRY(ph__recipe_table_read(path, arena, &table));
+    for (size_t i = 0; i < table.count; i++) {
+        const struct ph_site_recipe *site = &table.recipes[i];
+        const char *line = ph__arena_printf(
+            arena, "%s %s %s", site->weight, ph_recipe_name(site->forward), ph_recipe_name(site->backward));
+        if (line == NULL)
+            return PH_ERROR_MEMORY;
+        sum += ph__hash_name(line); /* in any order */
+    }
+    *text_out = table.count == 0 ? "none" : ph__arena_printf(arena, "%016" PRIx64, sum);
+    return *text_out != NULL ? PH_OK : PH_ERROR_MEMORY;
 }

@@ -17,5 +17,7 @@ struct ph__recipe_table { /* zero-initialised: all products are fp32 */
 /* Reads a table into the arena. PH_ERROR_CHECKPOINT naming the file, and the site. */
 ph_status ph__recipe_table_read(
     const char *path, struct ph__arena *arena, struct ph__recipe_table *table_out);
+/* Gives a line of text that tells tables with other recipes apart. "": no file, so "none". */
+ph_status ph__recipe_table_text(const char *path, struct ph__arena *arena, const char **text_out);
 
 #endif

@@ -61,7 +61,9 @@ enum ph__packing {
     PH_PACK_TRANSPOSED,    /* backward data */
     PH_PACK_ROW_WISE,      /* forward; rows of the result do not depend on each other */
     PH_PACK_ROW_WISE_BF16, /* the same, the weight rounded to bf16 */
-    PH_PACK_INT8,          /* forward, of bytes; rows do not depend on each other either */
+    PH_PACK_BF16,          /* forward, of inputs and weights in bf16 */
+    PH_PACK_BF16_TRANSPOSED,
+    PH_PACK_INT8, /* forward, of bytes; rows do not depend on each other either */
     PH_PACK_INT8_TRANSPOSED,
 };
 /* Returns the packed layout of a weight (out, in), packed once per version and shared by all readers. */

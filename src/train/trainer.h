@@ -16,6 +16,7 @@
 #include "train/loop/micro_batch.h"
 #include "train/measure/evaluate.h"
 #include "train/measure/progressive.h"
+#include "train/probe/probing.h"
 #include "train/ranks/rank_costs.h"
 #include "train/ranks/rank_figures.h"
 #include "train/ranks/rank_trace.h"
@@ -54,6 +55,7 @@ struct ph__trainer {
     struct ph_executor *executor;
     struct ph_workspace *workspace;
     struct ph__micro_batch micro_batch; /* the bound one */
+    struct ph__probing probing;         /* of the first rank */
     struct ph_scorer *scorer;           /* NULL when there is nothing to evaluate on */
     struct ph_metrics *metrics;         /* (T) of the current evaluation */
     struct ph__metrics_log metrics_log;

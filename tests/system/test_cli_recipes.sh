@@ -32,10 +32,36 @@ fails 2 "recipe int8 of 'bottom.0.weight': it needs the precision fp32" train jo
     --set train.precision=bf16
 fails 4 'missing.json' train job.yaml --out x --set train.recipes=missing.json
 
+# A training that looks at its products learns the same, and leaves what predicts their errors.
+succeeds train job.yaml --out probed --set train.probe_steps=2
+contains stdout 'probe: looks at products took '
+[ "$(value plain/summary.json checkpoint_sha256)" = "$(value probed/summary.json checkpoint_sha256)" ] ||
+    complain 'a probe changes the training'
+[ -s probed/probe.safetensors ] || complain 'the probe leaves no file'
+succeeds precision probed --data data/valid.tsv --only int8 --threshold 1 --speed-up 0 --ne-loss 100
+contains stdout '| top.0.weight         | backward '
+grep -q '^int8 errors  [0-9]* of [0-9]* predicted within 15 %' stdout || complain 'no error is predicted'
+[ -s probed/precision.html ] || complain 'there is no page'
+[ "$(value probed/recipes.json backward | grep -c int8)" -gt 0 ] || complain 'no backward product is of bytes'
+succeeds train job.yaml --out again --quiet --set train.recipes=probed/recipes.json
+cmp -s plain/model.safetensors again/model.safetensors && complain 'chosen recipes change nothing'
+echo 'not a probe' >probed/probe.safetensors
+fails 4 'probe.safetensors' precision probed --data data/valid.tsv
+
+# Recipes of a training that is resumed are those that it began with.
+echo '{"sites": [{"weight": "*", "forward": "bf16", "backward": "bf16"}]}' >bf16.json
+succeeds train job.yaml --out half --quiet --set train.recipes=bf16.json
+succeeds train job.yaml --out parts --quiet --set train.recipes=bf16.json --set train.max_steps=3
+fails 4 'recipes' train job.yaml --out parts --quiet --set train.recipes=all.json --resume
+succeeds train job.yaml --out parts --quiet --set train.recipes=bf16.json --resume
+[ "$(value half/summary.json checkpoint_sha256)" = "$(value parts/summary.json checkpoint_sha256)" ] ||
+    complain 'a resumed training has other recipes'
+cmp -s plain/model.safetensors half/model.safetensors && complain 'recipes of bf16 change nothing'
+
 # Products are measured, and a table is written: by error, by speed, and by what the model loses.
 rm plain/recipes.json
 succeeds eval plain data/valid.tsv && cp stdout exact.json
-succeeds precision plain --data data/valid.tsv --threshold 1 --speed-up 0 --ne-loss 100
+succeeds precision plain --data data/valid.tsv --only int8 --threshold 1 --speed-up 0 --ne-loss 100
 contains stdout '| top.0.weight '
 [ "$(value plain/recipes.json forward | grep -c int8)" -eq 2 ] || complain 'no product is of bytes'
 grep -q '^ne  *fp32 [0-9.]* recipes [0-9.]* difference [-+][0-9.]* %$' stdout || complain 'the loss is not printed'
@@ -46,9 +72,10 @@ succeeds precision plain --data data/valid.tsv --threshold 0
 [ "$(value plain/recipes.json forward | sort -u)" = fp32 ] || complain 'threshold 0 leaves products of bytes'
 succeeds eval plain data/valid.tsv
 cmp -s stdout exact.json || complain 'threshold 0 has not the bits of fp32'
-succeeds precision plain --data data/valid.tsv --threshold 1 --speed-up 0 --ne-loss 0 --out other.json
+succeeds precision plain --data data/valid.tsv --only int8 --threshold 1 --speed-up 0 --ne-loss 0 --out other.json
 contains stdout 'recipes: other.json'
 awk '$1 == "ne" { exit !($7 <= 0) }' stdout || complain 'the model loses more than was allowed'
 fails 2 "--threshold 'much' must be a number" precision plain --data data/valid.tsv --threshold much
+fails 2 "--only 'int4' must be bf16 or int8" precision plain --data data/valid.tsv --only int4
 fails 2 "--rows '0' must be a number from 1 to 65536" precision plain --data data/valid.tsv --rows 0
 fails 3 'missing.tsv' precision plain --data missing.tsv

@@ -77,15 +77,15 @@ static void print_bad_rows(const char *what, uint64_t count, struct ph_buffer fi
 
 static void print_memory(const struct ph_train_memory *memory)
 {
-    char peak[32], limit[32], baseline[32], parameters[32], slots[32], plan[32], no_reuse[32];
+    char peak[32], limit[32], baseline[32], parameters[32], slots[32], plan[32], no_reuse[32], probe[32];
     uint64_t limit_bytes = ph__memory_limit(memory);
     printf("memory: peak anonymous %s, %s the limit of %s = baseline %s + parameters %s + slots %s + plan %s "
-           "(%s without reuse) + 64 MiB\n",
+           "(%s without reuse) + probe %s + 64 MiB\n",
         ph__bytes_text(memory->peak_anonymous_bytes, peak),
         memory->peak_anonymous_bytes <= limit_bytes ? "within" : "ABOVE", ph__bytes_text(limit_bytes, limit),
         ph__bytes_text(memory->baseline_bytes, baseline), ph__bytes_text(memory->parameter_bytes, parameters),
         ph__bytes_text(memory->slot_bytes, slots), ph__bytes_text(memory->plan_bytes, plan),
-        ph__bytes_text(memory->no_reuse_bytes, no_reuse));
+        ph__bytes_text(memory->no_reuse_bytes, no_reuse), ph__bytes_text(memory->probe_bytes, probe));
 }
 
 static void print_summary(const struct ph_train_summary *summary, const struct ph_first_bad_rows *first,
@@ -101,6 +101,8 @@ static void print_summary(const struct ph_train_summary *summary, const struct p
         (unsigned long long)summary->steps, summary->train_seconds, 100 * summary->reader_wait_share,
         summary->samples_per_s, (unsigned long long)summary->parameters,
         (unsigned long long)summary->best_epoch);
+    if (summary->probe_share > 0)
+        printf("probe: looks at products took %.2f%% of the time\n", 100 * summary->probe_share);
     if (summary->ended_by == PH_ENDED_BY_PATIENCE)
         printf("ended by train.patience: %lld evaluation%s in a row did not improve on the best one\n",
             (long long)settings->patience, settings->patience == 1 ? "" : "s");

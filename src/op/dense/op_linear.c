@@ -80,14 +80,15 @@ const struct ph__op ph__op_pack = {
 
 enum ph_dtype ph__packed_dtype(enum ph__packing packing)
 {
-    return packing == PH_PACK_ROW_WISE_BF16 ? PH_BF16 : PH_REAL;
+    return packing >= PH_PACK_ROW_WISE_BF16 && packing <= PH_PACK_BF16_TRANSPOSED ? PH_BF16 : PH_REAL;
 }
 
 struct ph__gemm_weight_shape ph__weight_shape(const struct ph__operand *packed, enum ph__packing packing)
 {
     return (struct ph__gemm_weight_shape){.out_features = packed->shape.dims[0],
         .in_features = packed->shape.dims[1],
-        .is_transposed = packing == PH_PACK_TRANSPOSED || packing == PH_PACK_INT8_TRANSPOSED,
+        .is_transposed = packing == PH_PACK_TRANSPOSED || packing == PH_PACK_BF16_TRANSPOSED ||
+                         packing == PH_PACK_INT8_TRANSPOSED,
         .is_int8 = packing == PH_PACK_INT8 || packing == PH_PACK_INT8_TRANSPOSED,
         .is_row_wise = packing == PH_PACK_ROW_WISE || packing == PH_PACK_ROW_WISE_BF16,
         .is_bf16 = is_bf16(packed)};
@@ -116,25 +117,37 @@ static void add_site(struct ph_builder *builder, ph_value weight)
                      ph__gemm_takes_int8(out, in, true)});
 }
 
+static enum ph__packing packing_of_recipe(enum ph_mode mode, enum ph_recipe recipe, bool is_backward)
+{
+    if (recipe == PH_RECIPE_INT8)
+        return is_backward ? PH_PACK_INT8_TRANSPOSED : PH_PACK_INT8;
+    if (mode == PH_INFERENCE)
+        return PH_PACK_ROW_WISE_BF16;
+    return is_backward ? PH_PACK_BF16_TRANSPOSED : PH_PACK_BF16;
+}
+
 /* Returns the packing of a weight for a product, by its recipe; `otherwise` is that of fp32. */
 static enum ph__packing packing_by_recipe(
     struct ph_builder *builder, ph_value weight, bool is_backward, enum ph__packing otherwise)
 {
     const struct ph__declaration *parameter = ph__builder_declaration(builder, weight);
     const struct ph_type type = ph_value_type(builder, weight);
-    bool is_named;
-    if (parameter == NULL ||
-        ph__builder_recipe(builder, parameter->name, is_backward, &is_named) != PH_RECIPE_INT8)
+    bool is_named = false;
+    const enum ph_recipe recipe = parameter != NULL
+                                      ? ph__builder_recipe(builder, parameter->name, is_backward, &is_named)
+                                      : PH_RECIPE_FP32;
+    if (recipe == PH_RECIPE_FP32)
         return otherwise;
     if (builder->precision != PH_PRECISION_FP32)
-        ph_builder_fail(
-            builder, PH_ERROR_CONFIG, "recipe int8 of '%s': it needs the precision fp32", parameter->name);
-    if (ph__gemm_takes_int8(type.dims[0].extent, type.dims[1].extent, is_backward))
-        return is_backward ? PH_PACK_INT8_TRANSPOSED : PH_PACK_INT8;
+        ph_builder_fail(builder, PH_ERROR_CONFIG, "recipe %s of '%s': it needs the precision fp32",
+            ph_recipe_name(recipe), parameter->name);
+    if (recipe != PH_RECIPE_INT8 ||
+        ph__gemm_takes_int8(type.dims[0].extent, type.dims[1].extent, is_backward))
+        return packing_of_recipe(ph_builder_mode(builder), recipe, is_backward);
     if (is_named)
         ph_builder_fail(builder, PH_ERROR_CONFIG,
             "recipe int8 of '%s': its %s product has too few outputs, or sums of too many terms; leave it "
-            "fp32",
+            "fp32 or bf16",
             parameter->name, is_backward ? "backward" : "forward");
     return otherwise;
 }
@@ -154,7 +167,7 @@ static ph_status backward_data_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[PH_LINEAR_BACKWARD_DY],
                          *weight = &infer->inputs[PH_LINEAR_BACKWARD_PACKED];
-    if (!ph__type_is_real(dy) || dy->num_dims < 2 || !ph__type_is_real_of_dims(weight, 2) ||
+    if (!ph__type_is_real(dy) || dy->num_dims < 2 || weight->kind != PH_DENSE || weight->num_dims != 2 ||
         !ph__dim_equal(ph__last_dim(dy), weight->dims[0]))
         return ph__infer_fail(infer, "dy (...,M), weight (M,K)");
     infer->outputs[0] = type_with_last(dy, weight->dims[1]);

@@ -6,6 +6,7 @@
 #include "base/memory/caller.h"
 #include "base/memory/memory.h"
 #include "base/thread/parallel.h"
+#include "graph/recipe_table.h"
 #include "serve/model_folder.h"
 
 #define MAX_SECTIONS (10 + PH_NUM_MODEL_SECTIONS)
@@ -293,7 +294,7 @@ ph_status ph__job_values(const struct ph__train_job *job, struct ph__key_filter 
     struct ph__model_section model;
     struct ph__section reading, sections[MAX_SECTIONS] = {{&top_table, (void *)(uintptr_t)&job->run}};
     const struct ph__key_filter reads = {filter.with | PH_KEY_NO_ENCODING, filter.without};
-    const char *values, *read;
+    const char *values, *read, *recipes;
     size_t count = 1;
     PH_TRY(ph__model_section_take(&model, job->model, arena));
     count += ph__model_used_sections(&model, sections + count);
@@ -304,7 +305,8 @@ ph_status ph__job_values(const struct ph__train_job *job, struct ph__key_filter 
     PH_TRY(take_reading(job, arena, &reading));
     PH_TRY(ph__config_values(&reading, 1, reads, arena, &read));
     PH_TRY(ph__config_values(sections, count, filter, arena, &values));
-    *text_out = ph__arena_printf(arena, "%s%s", values, read);
+    PH_TRY(ph__recipe_table_text(job->train->recipes, arena, &recipes));
+    *text_out = ph__arena_printf(arena, "%s%strain.recipes=%s\n", values, read, recipes);
     return *text_out != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 

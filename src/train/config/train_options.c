@@ -29,6 +29,12 @@ static const struct ph__option train_options[] = {
         "File that names products that are computed in fewer bits, forward and for the input's gradient "
         "apart, as phloem precision writes it. Gradients of weights stay fp32. Empty: no product is.",
         .traits = PH_KEY_IS_PLACE),
+    PH_INTEGER_KEY("probe_steps", TRAIN(probe_steps), "0", 0, MANY,
+        "Steps between two looks at the rows that enter products and at weights, from whose distributions "
+        "phloem precision predicts what fewer bits lose; the last one is in probe.safetensors. A hundred "
+        "cost "
+        "less than 1 % of a step. 0: none.",
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME),
     PH_CHOICE_KEY("row_format", TRAIN(row_format), "fp32", "fp32|fp16|bf16|bf16_split",
         "Number format of the rows of embedding tables; arithmetic and optimizer slots stay fp32. fp32: 32 "
         "bits. fp16, bf16: half the memory; updates are rounded at random, without bias; values beyond 65504 "

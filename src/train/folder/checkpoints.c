@@ -278,6 +278,7 @@ ph_status ph__trainer_save(struct ph__trainer *trainer)
     trainer->summary.peak_rss_bytes = ph__memory_peak_rss_bytes();
     PH_TRY(ph__trainer_check_model(trainer));
     PH_TRY(write_checkpoint(trainer));
+    PH_TRY(ph__probing_write(&trainer->probing, trainer->summary.steps, trainer->job->options.folder));
     trainer->saved_step = trainer->summary.steps;
     trainer->saved_seconds = ph__clock_seconds();
     trainer->tally.started += trainer->saved_seconds - began;

@@ -306,7 +306,8 @@ static void add_memory(struct ph__page *page, const struct ph_train_memory *memo
     } rows[] = {{"before the graph was built", memory->baseline_bytes},
         {"parameters and state", memory->parameter_bytes}, {"optimizer slots", memory->slot_bytes},
         {"a batch in flight, buffers reused", memory->plan_bytes},
-        {"the same without reuse", memory->no_reuse_bytes}, {"measured peak", memory->peak_anonymous_bytes},
+        {"the same without reuse", memory->no_reuse_bytes},
+        {"distributions of the probe", memory->probe_bytes}, {"measured peak", memory->peak_anonymous_bytes},
         {"computed limit", ph__memory_limit(memory)}};
     struct ph__page_table table =
         ph__page_add_table(ph__page_add_section(page, "memory", "Memory", "Anonymous memory of the process."),

@@ -43,6 +43,7 @@ static const struct ph__json_field memory_fields[] = {
     {"slot_bytes", PH_JSON_COUNT, MEMORY(slot_bytes), 0},
     {"plan_bytes", PH_JSON_COUNT, MEMORY(plan_bytes), 0},
     {"no_reuse_bytes", PH_JSON_COUNT, MEMORY(no_reuse_bytes), 0},
+    {"probe_bytes", PH_JSON_COUNT, MEMORY(probe_bytes), 0},
     {"peak_anonymous_bytes", PH_JSON_COUNT, MEMORY(peak_anonymous_bytes), 0},
     {"growths", PH_JSON_COUNT, MEMORY(num_growths), 0},
 };
@@ -62,6 +63,7 @@ static const struct ph__json_field summary_fields[] = {
     {"train_seconds", PH_JSON_NUMBER, SUMMARY(train_seconds), 0},
     {"samples_per_s", PH_JSON_NUMBER, SUMMARY(samples_per_s), 0},
     {"reader_wait_share", PH_JSON_NUMBER, SUMMARY(reader_wait_share), 0},
+    {"probe_share", PH_JSON_NUMBER, SUMMARY(probe_share), 0},
     {"peak_rss_bytes", PH_JSON_COUNT, SUMMARY(peak_rss_bytes), 0},
     {"parameters", PH_JSON_COUNT, SUMMARY(parameters), 0},
     {"flops_per_sample", PH_JSON_NUMBER, SUMMARY(flops_per_sample), 0},

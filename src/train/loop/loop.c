@@ -239,10 +239,11 @@ static ph_status write_trace(const struct ph__trainer *trainer)
                : ph_executor_write_trace(trainer->executor, trainer->job->options.trace_path);
 }
 
-static double reader_wait_share(const struct ph__trainer *trainer)
+/* Returns a share of this process's part of the training. */
+static double share_of(const struct ph__trainer *trainer, double taken_s)
 {
     const double seconds = trainer->summary.train_seconds - trainer->former_seconds;
-    return seconds > 0 ? trainer->reader_wait_seconds / seconds : 0;
+    return seconds > 0 ? taken_s / seconds : 0;
 }
 
 static ph_status digest_model(struct ph__trainer *trainer)
@@ -328,7 +329,8 @@ static ph_status finish(struct ph__trainer *trainer)
     if (!ph__trainer_is_simulated(trainer))
         PH_TRY(finish_model(trainer));
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;
-    summary->reader_wait_share = reader_wait_share(trainer);
+    summary->reader_wait_share = share_of(trainer, trainer->reader_wait_seconds);
+    summary->probe_share = share_of(trainer, ph__probing_seconds(&trainer->probing));
     ph__trainer_observe_memory(trainer);
     uint64_t peak_rss_bytes = ph__memory_peak_rss_bytes();
     if (peak_rss_bytes > summary->peak_rss_bytes)

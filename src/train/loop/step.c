@@ -176,6 +176,7 @@ static ph_status begin_step(struct ph__trainer *trainer, const struct ph_batch *
     const uint64_t next_update = trainer->num_updates + 1;
     const size_t world_size = trainer->ranks.world_size;
     *step = (struct step){.batch = batch, .is_finite = true};
+    ph__probing_begin_step(&trainer->probing, trainer->summary.steps);
     step->num_micro_batches = ph__micro_batch_count(batch, world_size, trainer->learning.num_micro_batches);
     trainer->learning_rate = ph__schedule_learning_rate(
         job->train, job->optimizer->learning_rate, trainer->protocol.cuts, next_update);
@@ -219,7 +220,7 @@ static ph_status forward(struct ph__trainer *trainer, struct step *step)
     double loss, share;
     const ph_real *logits;
     struct ph_shape shape;
-    PH_TRY(ph_workspace_run(trainer->workspace, "forward"));
+    PH_TRY(ph__probing_run(&trainer->probing, trainer->workspace, "forward"));
     PH_TRY(ph_workspace_scalar(trainer->workspace, "loss", &loss));
     step->is_finite = isfinite(loss);
     if (!step->is_finite)
@@ -239,7 +240,7 @@ static ph_status differentiate(struct ph__trainer *trainer, struct step *step)
         PH_TRY(bind(trainer, step, i));
         PH_TRY(forward(trainer, step));
         if (step->is_finite)
-            PH_TRY(ph_workspace_run(trainer->workspace, "backward"));
+            PH_TRY(ph__probing_run(&trainer->probing, trainer->workspace, "backward"));
     }
     return step->is_finite && trainer->learning.num_micro_batches > 1
                ? ph_workspace_run(trainer->workspace, "combine")
@@ -272,6 +273,7 @@ ph_status ph__trainer_step(struct ph__trainer *trainer, const struct ph_batch *b
         PH_TRY(ph__state_snapshot_take(&trainer->snapshot, trainer->state));
     PH_TRY(begin_step(trainer, batch, &step));
     PH_TRY(differentiate(trainer, &step));
+    PH_TRY(ph__probing_end_step(&trainer->probing, trainer->store));
     if (!step.is_finite)
         return PH_OK;
     trainer->tally.loss_sum += step.loss;

@@ -240,6 +240,17 @@ static ph_status prepare_measurements(struct ph__trainer *trainer)
                : PH_OK;
 }
 
+static ph_status prepare_probe(struct ph__trainer *trainer)
+{
+    const int64_t interval = trainer->job->train->probe_steps;
+    if (!ph__ranks_is_first(&trainer->ranks) || ph__trainer_is_simulated(trainer))
+        return PH_OK;
+    PH_TRY(
+        ph__probing_init(&trainer->probing, (uint64_t)interval, trainer->learning.program, trainer->backend));
+    trainer->summary.memory.probe_bytes = ph__probing_bytes(&trainer->probing);
+    return PH_OK;
+}
+
 static ph_status create_backend(struct ph__trainer *trainer)
 {
     const struct ph__train_job *job = trainer->job;
@@ -287,6 +298,7 @@ static ph_status create_all(struct ph__trainer *trainer)
         return ph__is_stop_status(created) ? ph__fail_stopped_early(created) : created;
     PH_TRY(create_scorer(trainer, size));
     ph__trainer_observe_plans(trainer);
+    PH_TRY(prepare_probe(trainer));
     PH_TRY(check_memory(trainer, available_bytes));
     PH_TRY(ph__recent_init(&trainer->recent));
     if (job->train->report)
@@ -333,6 +345,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph_scorer_destroy(trainer->scorer);
     ph_workspace_destroy(trainer->workspace);
     ph__micro_batch_fini(&trainer->micro_batch);
+    ph__probing_fini(&trainer->probing);
     ph_executor_destroy(trainer->executor);
     ph_program_destroy(trainer->learning.program);
     ph__rank_costs_fini(&trainer->costs);

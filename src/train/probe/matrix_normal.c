@@ -6,30 +6,11 @@
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
+#include "train/probe/cholesky.h"
 
 #define RIDGE 1e-6 /* eps, in mean variances, once many weights were seen */
 
 /* ---- linear algebra ---- */
-
-static double dot(size_t count, const double *a, const double *b)
-{
-    double sums[4] = {0, 0, 0, 0};
-    size_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        for (size_t k = 0; k < 4; k++)
-            sums[k] += a[i + k] * b[i + k];
-    for (; i < count; i++)
-        sums[0] += a[i] * b[i];
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-static double mean_variance(size_t size, const double *covariance)
-{
-    double sum = 0;
-    for (size_t i = 0; i < size; i++)
-        sum += covariance[i * size + i];
-    return sum / (double)size;
-}
 
 /* Returns eps, in mean variances: the estimates of few weights are singular, and their inverses huge. */
 static double ridge_of(const struct ph__matrix_normal *normal)
@@ -37,25 +18,12 @@ static double ridge_of(const struct ph__matrix_normal *normal)
     return fmax(RIDGE, 1 / ((double)normal->count * (double)normal->count));
 }
 
-/* Factors covariance + eps I = L L^T (size, size), of which the lower half is given. A pivot that rounding
- * has made negative becomes eps. */
-static void factorise(size_t size, const double *covariance, double eps, double *lower)
-{
-    const double ridge = eps * fmax(mean_variance(size, covariance), 1e-300);
-    for (size_t i = 0; i < size; i++)
-        for (size_t j = 0; j <= i; j++) {
-            const double *row = lower + i * size, *other = lower + j * size;
-            const double rest = covariance[i * size + j] + (i == j ? ridge : 0) - dot(j, row, other);
-            lower[i * size + j] = i == j ? sqrt(fmax(rest, ridge)) : rest / other[j];
-        }
-}
-
 /* Solves L y = b for each of `count` vectors, rows of b (count, size), in place. */
 static void solve(size_t size, const double *lower, size_t count, double *b)
 {
     for (size_t c = 0; c < count; c++, b += size)
         for (size_t i = 0; i < size; i++)
-            b[i] = (b[i] - dot(i, lower + i * size, b)) / lower[i * size + i];
+            b[i] = (b[i] - ph__dot(i, lower + i * size, b)) / lower[i * size + i];
 }
 
 /* Moves a covariance (size, size) towards the mean product of `count` pairs of vectors, rows of b. */
@@ -64,7 +32,7 @@ static void move(size_t size, double *covariance, size_t count, const double *b,
     for (size_t i = 0; i < size; i++)
         for (size_t j = 0; j <= i; j++) {
             double *place = &covariance[i * size + j];
-            *place += rate * (dot(count, b + i * count, b + j * count) / (double)count - *place);
+            *place += rate * (ph__dot(count, b + i * count, b + j * count) / (double)count - *place);
             covariance[j * size + i] = *place;
         }
 }
@@ -108,6 +76,12 @@ ph_status ph__matrix_normal_open(
     return PH_OK;
 }
 
+uint64_t ph__matrix_normal_bytes(size_t rows, size_t columns)
+{
+    const uint64_t largest = ph__max(rows, columns);
+    return sizeof(double) * (3 * rows * columns + rows * rows + columns * columns + largest * largest);
+}
+
 void ph__matrix_normal_close(struct ph__matrix_normal *normal)
 {
     free(normal->mean);
@@ -123,7 +97,7 @@ void ph__matrix_normal_close(struct ph__matrix_normal *normal)
 static void move_u(struct ph__matrix_normal *normal, double rate)
 {
     const size_t rows = normal->rows, columns = normal->columns;
-    factorise(columns, normal->v, ridge_of(normal), normal->factor);
+    ph__cholesky(columns, normal->v, ridge_of(normal), normal->factor);
     memcpy(normal->solved, normal->deviations, rows * columns * sizeof *normal->solved);
     solve(columns, normal->factor, rows, normal->solved);
     move(rows, normal->u, columns, normal->solved, rate);
@@ -132,7 +106,7 @@ static void move_u(struct ph__matrix_normal *normal, double rate)
 static void move_v(struct ph__matrix_normal *normal, double rate)
 {
     const size_t rows = normal->rows, columns = normal->columns;
-    factorise(rows, normal->u, ridge_of(normal), normal->factor);
+    ph__cholesky(rows, normal->u, ridge_of(normal), normal->factor);
     transpose(rows, columns, normal->deviations, normal->solved);
     solve(rows, normal->factor, columns, normal->solved);
     move(columns, normal->v, rows, normal->solved, rate);
@@ -141,7 +115,7 @@ static void move_v(struct ph__matrix_normal *normal, double rate)
 /* Keeps U's mean variance at 1. */
 static void normalise(struct ph__matrix_normal *normal)
 {
-    const double scale = mean_variance(normal->rows, normal->u);
+    const double scale = ph__mean_variance(normal->rows, normal->u);
     if (!(scale > 0))
         return;
     for (size_t i = 0; i < normal->rows * normal->rows; i++)
@@ -173,15 +147,20 @@ void ph__matrix_normal_draw(
 {
     const size_t rows = normal->rows, columns = normal->columns;
     double *z = normal->deviations, *right = normal->solved; /* Z L_V^T, transposed */
+    for (size_t i = 0; i < rows * columns && normal->count < 2; i++)
+        weight_out[i] = (ph_real)normal->mean[i];
+    if (normal->count < 2)
+        return;
     for (size_t i = 0; i < rows * columns; i++)
         z[i] = ph__rng_next_normal(random);
-    factorise(columns, normal->v, RIDGE, normal->factor);
+    ph__cholesky(columns, normal->v, RIDGE, normal->factor);
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
-            right[c * rows + r] = dot(c + 1, z + r * columns, normal->factor + c * columns);
-    factorise(rows, normal->u, RIDGE, normal->factor);
+            right[c * rows + r] = ph__dot(c + 1, z + r * columns, normal->factor + c * columns);
+    ph__cholesky(rows, normal->u, RIDGE, normal->factor);
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
-            weight_out[r * columns + c] = (ph_real)(normal->mean[r * columns + c] +
-                                                    dot(r + 1, normal->factor + r * rows, right + c * rows));
+            weight_out[r * columns + c] =
+                (ph_real)(normal->mean[r * columns + c] +
+                          ph__dot(r + 1, normal->factor + r * rows, right + c * rows));
 }

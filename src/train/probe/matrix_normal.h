@@ -30,10 +30,11 @@ struct ph__matrix_normal { /* zero-initialised is closed */
 ph_status ph__matrix_normal_open(
     struct ph__matrix_normal *normal, size_t rows, size_t columns, double momentum);
 void ph__matrix_normal_close(struct ph__matrix_normal *normal);
+uint64_t ph__matrix_normal_bytes(size_t rows, size_t columns); /* of an open one */
 
 void ph__matrix_normal_add(struct ph__matrix_normal *normal, const ph_real *weight);
 
-/* Draws a weight (rows, columns). */
+/* Draws a weight (rows, columns): the mean where fewer than two were seen. */
 void ph__matrix_normal_draw(
     struct ph__matrix_normal *normal, struct ph__rng_sequence *random, ph_real *weight_out);
 

@@ -64,10 +64,14 @@ static ph_status round_operand(const struct ph__probed_product *product, enum ph
 
 static double dot(size_t count, const ph_real *a, const ph_real *b)
 {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += (double)a[i] * (double)b[i];
-    return sum;
+    double sums[4] = {0, 0, 0, 0};
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            sums[k] += (double)a[i + k] * (double)b[i + k];
+    for (; i < count; i++)
+        sums[0] += (double)a[i] * (double)b[i];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Fills the reference (rows, outputs). */

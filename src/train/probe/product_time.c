@@ -12,15 +12,34 @@ enum { ROUNDS = 9 };
 
 struct product {
     struct ph__gemm *gemm;
+    const struct ph__kernels *kernels;
+    const struct ph__timed_product *of;
     struct ph__gemm_weight_shape shape;
     struct ph__gemm_args args;
+    const ph_real *x; /* before it is converted */
+    uint16_t *converted;
+    size_t terms;
 };
+
+/* Tells whether a training converts the rows to bf16 first. */
+static bool is_converted(const struct ph__timed_product *product)
+{
+    return product->recipe == PH_RECIPE_BF16 && product->is_backward;
+}
+
+static ph_status multiply(const struct product *product)
+{
+    if (is_converted(product->of))
+        product->kernels->bf16_narrow(product->args.rows * product->terms, product->x, product->converted);
+    return product->of->is_backward ? ph__gemm_backward_data(product->gemm, &product->shape, &product->args)
+                                    : ph__gemm_forward(product->gemm, &product->shape, &product->args);
+}
 
 static double time_calls(const struct product *product, size_t calls, ph_status *status)
 {
     const double begun_s = ph__clock_seconds();
     for (size_t i = 0; i < calls && *status == PH_OK; i++)
-        *status = ph__gemm_forward(product->gemm, &product->shape, &product->args);
+        *status = multiply(product);
     return ph__clock_seconds() - begun_s;
 }
 
@@ -37,34 +56,49 @@ static ph_status time_product(const struct product *product, double *seconds_out
     return ph__median(seconds, ROUNDS, seconds_out);
 }
 
-static ph_real *random_numbers(size_t count)
+static void fill(size_t count, ph_real *numbers)
 {
     struct ph__rng_sequence random = {.key = {.seed = count}};
-    ph_real *numbers = malloc((count + 1) * sizeof *numbers);
-    for (size_t i = 0; i < count && numbers != NULL; i++)
+    for (size_t i = 0; i < count; i++)
         numbers[i] = (ph_real)ph__rng_next_normal(&random);
-    return numbers;
 }
 
-ph_status ph__product_time(struct ph__gemm *gemm, size_t rows, size_t out_features, size_t in_features,
-    enum ph_recipe recipe, double *seconds_out)
+ph_status ph__product_time(struct ph__gemm *gemm, const struct ph__kernels *kernels, size_t rows,
+    const struct ph__timed_product *of, double *seconds_out)
 {
-    const bool is_int8 = recipe == PH_RECIPE_INT8;
+    const size_t out = of->out_features, in = of->in_features, widest = out > in ? out : in;
     struct product product = {.gemm = gemm,
-        .shape = {.out_features = out_features,
-            .in_features = in_features,
-            .is_row_wise = !is_int8,
-            .is_int8 = is_int8}};
+        .kernels = kernels,
+        .of = of,
+        .terms = of->is_backward ? out : in,
+        .shape = {.out_features = out,
+            .in_features = in,
+            .is_transposed = of->is_backward,
+            .is_row_wise = of->recipe != PH_RECIPE_INT8 && !of->is_backward,
+            .is_bf16 = of->recipe == PH_RECIPE_BF16,
+            .is_int8 = of->recipe == PH_RECIPE_INT8}};
     size_t packed_bytes;
     PH_TRY(ph__gemm_packed_bytes(gemm, &product.shape, &packed_bytes));
-    ph_real *x = random_numbers(rows * in_features), *weight = random_numbers(out_features * in_features);
-    ph_real *y = malloc((rows * out_features + 1) * sizeof *y);
+    ph_real *x = malloc((rows * widest + 1) * sizeof *x), *weight = malloc((out * in + 1) * sizeof *weight);
+    ph_real *y = malloc((rows * widest + 1) * sizeof *y);
     void *packed = malloc(packed_bytes + 1);
     void *scratch = malloc(ph__gemm_scratch_bytes(gemm, &product.shape) + 1);
-    product.args = (struct ph__gemm_args){.rows = rows, .x = x, .packed = packed, .y = y, .scratch = scratch};
-    ph_status status = x != NULL && weight != NULL && y != NULL && packed != NULL && scratch != NULL
-                           ? ph__gemm_pack(gemm, &product.shape, weight, packed)
+    product.converted = malloc((rows * widest + 1) * sizeof *product.converted);
+    ph_status status = x != NULL && weight != NULL && y != NULL && packed != NULL && scratch != NULL &&
+                               product.converted != NULL
+                           ? PH_OK
                            : ph__out_of_memory("a product");
+    if (status == PH_OK) {
+        fill(rows * widest, x);
+        fill(out * in, weight);
+        product.x = x;
+        product.args = (struct ph__gemm_args){.rows = rows,
+            .x = is_converted(of) ? (const void *)product.converted : x,
+            .packed = packed,
+            .y = y,
+            .scratch = scratch};
+        status = ph__gemm_pack(gemm, &product.shape, weight, packed);
+    }
     if (status == PH_OK)
         status = time_product(&product, seconds_out);
     free(x);
@@ -72,5 +106,6 @@ ph_status ph__product_time(struct ph__gemm *gemm, size_t rows, size_t out_featur
     free(y);
     free(packed);
     free(scratch);
+    free(product.converted);
     return status;
 }

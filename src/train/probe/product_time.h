@@ -3,11 +3,18 @@
 #define PH_TRAIN_PRODUCT_TIME_H
 
 #include "kernel/gemm.h"
+#include "kernel/kernel.h"
 #include "phloem/graph.h"
 
-/* Gives the median seconds of forward products of x (rows, in) with a weight (out, in), as scorers make them.
- * PH_ERROR_MEMORY. */
-ph_status ph__product_time(struct ph__gemm *gemm, size_t rows, size_t out_features, size_t in_features,
-    enum ph_recipe recipe, double *seconds_out);
+struct ph__timed_product {
+    size_t out_features, in_features;
+    bool is_backward;
+    enum ph_recipe recipe;
+};
+
+/* Gives the median seconds of products of so many rows with a weight (out, in): forward as scorers make them,
+ * or of the input's gradient as trainings do. PH_ERROR_MEMORY. */
+ph_status ph__product_time(struct ph__gemm *gemm, const struct ph__kernels *kernels, size_t rows,
+    const struct ph__timed_product *product, double *seconds_out);
 
 #endif

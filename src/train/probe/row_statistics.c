@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "base/memory/memory.h"
+#include "train/probe/cholesky.h"
+
+#define RIDGE 1e-9 /* of correlations, which are singular where features depend on each other */
 
 static struct ph__gemm_weight_shape scatter_shape(size_t width)
 {
@@ -40,6 +43,13 @@ void ph__row_statistics_close(struct ph__row_statistics *statistics)
     free(statistics->batch);
     free(statistics->scratch);
     *statistics = (struct ph__row_statistics){.width = 0};
+}
+
+uint64_t ph__row_statistics_bytes(const struct ph__row_statistics *statistics, size_t rows)
+{
+    const uint64_t width = statistics->width;
+    return width *
+           (width * (sizeof(double) + sizeof(ph_real)) + 4 * sizeof(double) + (rows + 1) * sizeof(ph_real));
 }
 
 static double mean_of(size_t rows, size_t stride, const ph_real *x)
@@ -121,4 +131,40 @@ double ph__row_statistics_kurtosis(const struct ph__row_statistics *statistics, 
 {
     const double second = statistics->scatter[feature * statistics->width + feature];
     return second > 0 ? (double)statistics->count * statistics->fourths[feature] / (second * second) : 0;
+}
+
+/* Fills the correlations and the deviations of the features; a constant one goes with no other. */
+static void correlate(const struct ph__row_statistics *statistics, double *correlation, double *deviations)
+{
+    const size_t width = statistics->width;
+    for (size_t i = 0; i < width; i++)
+        deviations[i] = sqrt(ph__row_statistics_covariance(statistics, i, i));
+    for (size_t i = 0; i < width; i++)
+        for (size_t j = 0; j <= i; j++) {
+            const double scale = deviations[i] * deviations[j];
+            correlation[i * width + j] =
+                scale > 0 ? ph__row_statistics_covariance(statistics, i, j) / scale : i == j;
+        }
+}
+
+/* row = mean + deviations L z, correlation = L L^T */
+ph_status ph__row_statistics_draw(const struct ph__row_statistics *statistics,
+    struct ph__rng_sequence *random, size_t num_rows, ph_real *rows_out)
+{
+    const size_t width = statistics->width;
+    double *correlation = malloc((2 * width + 2) * width * sizeof *correlation);
+    if (correlation == NULL)
+        return ph__out_of_memory("a covariance of %zu features", width);
+    double *lower = correlation + width * width, *deviations = lower + width * width, *z = deviations + width;
+    correlate(statistics, correlation, deviations);
+    ph__cholesky(width, correlation, RIDGE, lower);
+    for (size_t r = 0; r < num_rows; r++) {
+        for (size_t i = 0; i < width; i++)
+            z[i] = ph__rng_next_normal(random);
+        for (size_t i = 0; i < width; i++)
+            rows_out[r * width + i] =
+                (ph_real)(statistics->mean[i] + deviations[i] * ph__dot(i + 1, lower + i * width, z));
+    }
+    free(correlation);
+    return PH_OK;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rng.h"
 #include "kernel/gemm.h"
 
 struct ph__row_statistics { /* zero-initialised is closed */
@@ -28,6 +29,8 @@ struct ph__row_statistics { /* zero-initialised is closed */
 
 ph_status ph__row_statistics_open(struct ph__row_statistics *statistics, size_t width, struct ph__gemm *gemm);
 void ph__row_statistics_close(struct ph__row_statistics *statistics);
+/* Returns the bytes held for batches of so many rows; 0 when closed. */
+uint64_t ph__row_statistics_bytes(const struct ph__row_statistics *statistics, size_t rows);
 
 /* Merges rows x (rows, width). PH_ERROR_MEMORY. */
 ph_status ph__row_statistics_add(
@@ -37,5 +40,9 @@ ph_status ph__row_statistics_add(
 double ph__row_statistics_covariance(const struct ph__row_statistics *statistics, size_t i, size_t j);
 /* Returns the kurtosis of a feature, 3 where it is normal; 0 where it is constant. */
 double ph__row_statistics_kurtosis(const struct ph__row_statistics *statistics, size_t feature);
+
+/* Draws rows (num_rows, width) of the normal distribution. PH_ERROR_MEMORY. */
+ph_status ph__row_statistics_draw(const struct ph__row_statistics *statistics,
+    struct ph__rng_sequence *random, size_t num_rows, ph_real *rows_out);
 
 #endif

@@ -9,6 +9,7 @@
 #include "phloem/op.h"
 #include "phloem/store.h"
 #include "support/test_support.h"
+#include "tensor/float16.h"
 
 enum { ROWS = 70, IN = 37, HIDDEN = 45, OUT = 6 };
 static const char *const result_names[] = {"hidden", "y", "dy", "dhidden"};
@@ -211,6 +212,56 @@ static void assert_refused_recipe(
     assert_fails(build(&trial, precision, &program), PH_ERROR_CONFIG, text);
 }
 
+static double bf16(ph_real number)
+{
+    return (double)ph__float_from_bfloat(ph__bfloat_from_float((float)number));
+}
+
+static double exact(ph_real number)
+{
+    return (double)number;
+}
+
+/* Compares y (ROWS,N) with x (ROWS,K) w^T + bias of the rounded operands; weights as in multiply_levels. */
+static void check_rounded(size_t inner, size_t outputs, const ph_real *x, double (*round_x)(ph_real),
+    const ph_real *w, size_t n_stride, size_t k_stride, const ph_real *bias, bool is_rectified,
+    const ph_real *y)
+{
+    for (size_t r = 0; r < ROWS; r++)
+        for (size_t n = 0; n < outputs; n++) {
+            double sum = bias != NULL ? (double)bias[n] : 0, size = fabs(sum);
+            for (size_t k = 0; k < inner; k++) {
+                const double term = round_x(x[r * inner + k]) * bf16(w[n * n_stride + k * k_stride]);
+                sum += term;
+                size += fabs(term);
+            }
+            assert_near((double)y[r * outputs + n], is_rectified && sum < 0 ? 0 : sum, 1e-6 * size, 0);
+        }
+}
+
+static void products_of_bf16_have_rounded_operands(void **state)
+{
+    (void)state;
+    static const struct ph_site_recipe recipes[] = {
+        {"a", PH_RECIPE_BF16, PH_RECIPE_FP32}, {"b", PH_RECIPE_BF16, PH_RECIPE_BF16}};
+    static struct trial trial, alone;
+    for (enum ph_mode mode = PH_TRAINING; mode <= PH_INFERENCE; mode++) {
+        double (*round_x)(ph_real) = mode == PH_TRAINING ? bf16 : exact;
+        trial = (struct trial){.mode = mode, .recipes = recipes, .num_recipes = 2, .num_threads = 2};
+        run(&trial);
+        check_rounded(
+            IN, HIDDEN, samples, round_x, weight_a, IN, 1, bias_a, true, trial.results[RESULT_HIDDEN]);
+        check_rounded(HIDDEN, OUT, trial.results[RESULT_HIDDEN], round_x, weight_b, HIDDEN, 1, NULL, false,
+            trial.results[RESULT_Y]);
+        if (mode == PH_TRAINING)
+            check_rounded(OUT, HIDDEN, trial.results[RESULT_DY], bf16, weight_b, 1, HIDDEN, NULL, false,
+                trial.results[RESULT_DHIDDEN]);
+        alone = (struct trial){.mode = mode, .recipes = recipes, .num_recipes = 2, .num_threads = 1};
+        run(&alone);
+        assert_memory_equal(alone.results, trial.results, sizeof trial.results);
+    }
+}
+
 static void recipes_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
@@ -231,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forward_products_have_the_bits_of_levels),
         cmocka_unit_test(the_gradient_of_an_input_has_a_recipe_of_its_own),
+        cmocka_unit_test(products_of_bf16_have_rounded_operands),
         cmocka_unit_test(recipes_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, make_batch, NULL);

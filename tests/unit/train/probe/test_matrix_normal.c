@@ -46,6 +46,7 @@ static void planted_covariances_are_found(void **state)
     assert_ok(ph__matrix_normal_open(&fit, ROWS, COLUMNS, .9999));
     plant(&random, ROWS, 1, planted.u);
     plant(&random, COLUMNS, .01, planted.v);
+    planted.count = 2;
     for (size_t i = 0; i < ROWS * COLUMNS; i++)
         planted.mean[i] = ph__rng_next_normal(&random);
     for (size_t i = 0; i < DRAWS; i++) {

@@ -8,7 +8,7 @@
 #include "support/test_support.h"
 #include "train/probe/probe.h"
 
-enum { ROWS = 300, IN = 9, HIDDEN = 13, OUT = 5, STEPS = 4 };
+enum { ROWS = 240, IN = 9, HIDDEN = 13, OUT = 5, STEPS = 4 };
 
 static ph_real samples[STEPS][ROWS * IN], labels[ROWS * OUT];
 
@@ -59,6 +59,40 @@ static void keep(struct ph_workspace *workspace, const char *name, size_t bytes,
     memcpy(to, data, bytes);
 }
 
+/* Writes the probe, reads it, and compares the two. */
+static void check_file(const struct ph__probe *probe, struct ph__gemm *gemm)
+{
+    const char *path = test_path("probe.safetensors");
+    struct ph__probe *read = NULL;
+    assert_ok(ph__probe_write(probe, STEPS, path));
+    assert_ok(ph__probe_read(path, gemm, &read));
+    assert_int_equal(read->num_products, probe->num_products);
+    assert_int_equal(read->num_weights, 2);
+    for (size_t i = 0; i < probe->num_products; i++) {
+        const struct ph__probe_product *a = &probe->products[i], *b = &read->products[i];
+        const size_t square = a->terms * a->terms;
+        assert_true(
+            a->is_backward == b->is_backward && a->outputs == b->outputs && a->num_rows == b->num_rows);
+        assert_memory_equal(a->rows, b->rows, a->num_rows * a->terms * sizeof *a->rows);
+        assert_int_equal(a->statistics.count, b->statistics.count);
+        assert_memory_equal(a->statistics.scatter, b->statistics.scatter, square * sizeof(double));
+        assert_memory_equal(a->statistics.fourths, b->statistics.fourths, a->terms * sizeof(double));
+    }
+    for (size_t i = 0; i < probe->num_weights; i++) {
+        const struct ph__matrix_normal *a = &probe->weights[i].distribution,
+                                       *b = &read->weights[i].distribution;
+        assert_string_equal(probe->weights[i].name, read->weights[i].name);
+        assert_int_equal(a->count, STEPS);
+        assert_int_equal(b->count, STEPS);
+        assert_memory_equal(a->u, b->u, a->rows * a->rows * sizeof(double));
+        assert_memory_equal(a->mean, b->mean, a->rows * a->columns * sizeof(double));
+    }
+    ph__probe_destroy(read);
+    test_write_file("other.safetensors", "not a file of tensors");
+    assert_fails(ph__probe_read(test_path("other.safetensors"), gemm, &read), PH_ERROR_CHECKPOINT,
+        "other.safetensors");
+}
+
 /* Runs the steps; all but the first are probed. */
 static struct ph__probe *run_steps(struct ph_program *program, bool is_probed, struct results *results)
 {
@@ -85,7 +119,11 @@ static struct ph__probe *run_steps(struct ph_program *program, bool is_probed, s
         keep(workspace, "hidden", sizeof results->hidden[step], results->hidden[step]);
         keep(workspace, "dy", sizeof results->dy[step], results->dy[step]);
         keep(workspace, "gradient", sizeof results->gradient[step], results->gradient[step]);
+        for (size_t weight = 0; is_probed && weight < 2; weight++)
+            assert_ok(ph__probe_see_weight(probe, store));
     }
+    if (is_probed)
+        check_file(probe, backend->gemm);
     ph_workspace_destroy(workspace);
     ph_executor_destroy(executor);
     ph_backend_destroy(backend);
@@ -133,7 +171,7 @@ static void a_probe_sees_all_rows_of_probed_steps(void **state)
     assert_int_equal(probe->num_products, 3); /* a's input is data: it has no gradient */
     for (size_t i = 0; i < probe->num_products; i++) {
         const struct ph__probe_product *product = &probe->products[i];
-        if (strcmp(product->weight, "a") == 0) {
+        if (strcmp(probe->weights[product->weight].name, "a") == 0) {
             assert_true(!product->is_backward && product->terms == IN && product->outputs == HIDDEN);
             check_product(product, samples[1], STEPS - 1);
         } else if (product->is_backward) {

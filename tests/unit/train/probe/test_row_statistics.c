@@ -83,9 +83,43 @@ static void merged_statistics_are_those_of_two_passes(void **state)
     ph__team_destroy(team);
 }
 
+/* Drawn rows have the mean and the covariance of the distribution. */
+static void drawn_rows_have_the_distribution(void **state)
+{
+    (void)state;
+    enum { DRAWN = 40000 };
+    static ph_real drawn[DRAWN * WIDTH];
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__team *team = NULL;
+    struct ph__gemm *gemm = NULL;
+    struct ph__row_statistics learnt, again;
+    assert_ok(ph__team_create(1, &team));
+    assert_ok(ph__gemm_create(team, false, &gemm));
+    assert_ok(ph__row_statistics_open(&learnt, WIDTH, gemm));
+    assert_ok(ph__row_statistics_open(&again, WIDTH, gemm));
+    assert_ok(ph__row_statistics_add(&learnt, gemm, ROWS, rows[0]));
+    assert_ok(ph__row_statistics_draw(&learnt, &random, DRAWN, drawn));
+    assert_ok(ph__row_statistics_add(&again, gemm, DRAWN, drawn));
+    for (size_t i = 0; i < WIDTH; i++) {
+        const double deviation = sqrt(ph__row_statistics_covariance(&learnt, i, i));
+        assert_near(again.mean[i], learnt.mean[i], .03 * deviation + 1e-6 * fabs(learnt.mean[i]), 0);
+        for (size_t j = 0; j < WIDTH; j++) {
+            const double size = deviation * sqrt(ph__row_statistics_covariance(&learnt, j, j));
+            assert_near(ph__row_statistics_covariance(&again, i, j),
+                ph__row_statistics_covariance(&learnt, i, j),
+                .05 * size + 1e-6 * learnt.mean[i] * learnt.mean[i], 0);
+        }
+    }
+    ph__row_statistics_close(&learnt);
+    ph__row_statistics_close(&again);
+    ph__gemm_destroy(gemm);
+    ph__team_destroy(team);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(drawn_rows_have_the_distribution),
         cmocka_unit_test(merged_statistics_are_those_of_two_passes),
     };
     return cmocka_run_group_tests(tests, fill_rows, NULL);

@@ -1,0 +1,18 @@
+/* Output of phloem precision: the table of recipes, a page, and a table on the terminal. */
+#ifndef PH_CLI_PRECISION_OUTPUT_H
+#define PH_CLI_PRECISION_OUTPUT_H
+
+#include "cli/precision/precision_sites.h"
+
+struct cli_precision_outcome {
+    const struct cli_sites *sites;
+    const struct cli_precision_wish *wish;
+    const char *folder, *data;
+    double exact_ne, ne; /* in fp32, by the recipes */
+};
+
+ph_status cli_precision_print(const struct cli_precision_outcome *outcome);
+ph_status cli_precision_write_table(const struct cli_precision_outcome *outcome, const char *path);
+ph_status cli_precision_write_page(const struct cli_precision_outcome *outcome, const char *path);
+
+#endif
