@@ -296,6 +296,15 @@ struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_opt
     return dlrm_learning_program(builder, build_logits(builder, of), optimizer, distribution);
 }
 
+struct ph_program *dlrm_recipes_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer,
+    const struct ph_site_recipe *recipes, size_t num_recipes)
+{
+    struct ph_builder *builder = NULL;
+    bench_check(ph_builder_create(PH_TRAINING, &builder));
+    ph_builder_set_recipes(builder, recipes, num_recipes);
+    return dlrm_learning_program(builder, build_logits(builder, of), optimizer, NULL);
+}
+
 struct ph_program *dlrm_inference_program(const struct dlrm_case *of, enum ph_precision precision)
 {
     struct ph_builder *builder = NULL;

@@ -46,6 +46,9 @@ void dlrm_data_write(const struct dlrm_data *data, const char *folder);
 struct ph_distribution;
 struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer,
     enum ph_precision precision, const struct ph_distribution *distribution);
+/* Builds one for a rank, in fp32 but for products with recipes. */
+struct ph_program *dlrm_recipes_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer,
+    const struct ph_site_recipe *recipes, size_t num_recipes);
 /* Completes another model to a training program: trains `logits` (B,1), which the builder has, from labels.
  * Destroys the builder. */
 struct ph_program *dlrm_learning_program(struct ph_builder *builder, ph_value logits,

@@ -1,5 +1,6 @@
-/* Products of bytes in a session: the DLRM of bench_session, in fp32, with weights of bf16, and with int8 in
- * all products that take it, in calls of 1, 16 and 64 rows, one thread on one core. Calls take turns.
+/* Products in fewer bits in a session: the DLRM of bench_session in fp32, with the recipes bf16 and int8 in
+ * all products that take them, and with the recipe of each product that is fastest for calls of so many rows;
+ * in calls of 1, 16 and 64 rows, one thread on one core. Calls take turns.
  *
  * bench_recipes [--rounds N] [--calls N] [--json FILE] */
 #include <math.h>
@@ -15,54 +16,80 @@
 #include "graph/recipe_table.h"
 #include "phloem/serve.h"
 #include "pinned.h"
+#include "recipe_choice.h"
+#include "serve/session.h"
 #include "serve_case.h"
 
-enum { MAX_BATCH = 64, FP32 = 0, BF16, INT8, NUM_WAYS };
-static const char *const way_names[NUM_WAYS] = {"fp32", "bf16", "int8"};
+enum { MAX_BATCH = 64, NUM_BATCHES = 3, FP32 = 0, BF16, INT8, CHOSEN, NUM_WAYS };
+static const char *const way_names[NUM_WAYS] = {"fp32", "bf16", "int8", "chosen"};
+static const size_t batches[NUM_BATCHES] = {1, 16, 64};
 
 struct sessions {
-    struct ph_session *ways[NUM_WAYS];
+    struct ph_session *ways[NUM_BATCHES][NUM_WAYS]; /* all but the chosen recipes are the first batch's */
     const struct serve_rows *rows;
     size_t rounds, calls;
     struct ph__json *results;
 };
 
-/* Writes the recipe int8 for all products that take it. */
-static void write_recipes(const char *path)
+/* Writes a table of recipes into the folder. */
+static void write_recipes(struct ph__arena *arena, const char *folder, const struct recipe_choice *choice)
 {
     struct ph__writer *writer = NULL;
-    bench_check(ph__writer_open(path, &writer));
-    bench_check(ph__writer_printf(writer, "{\"sites\": [{\"weight\": \"*\", \"forward\": \"int8\"}]}\n"));
+    bench_check(ph__writer_open(serve_path(arena, folder, PH_RECIPE_TABLE_FILE), &writer));
+    bench_check(ph__writer_printf(writer, "{\"sites\": ["));
+    for (size_t i = 0; i < choice->count; i++)
+        bench_check(ph__writer_printf(writer, "%s{\"weight\": \"%s\", \"forward\": \"%s\"}",
+            i > 0 ? ", " : "", choice->recipes[i].weight, ph_recipe_name(choice->recipes[i].forward)));
+    bench_check(ph__writer_printf(writer, "]}\n"));
     bench_check(ph__writer_finish(writer));
     ph__writer_close(writer);
 }
 
+static struct ph_session *open_session(const char *folder, struct ph_session *first)
+{
+    struct ph_session *session = NULL;
+    const struct ph_session_options options = {
+        .size = sizeof options, .max_batch = MAX_BATCH, .share_with = first};
+    bench_check(ph_session_open(folder, &options, &session));
+    return session;
+}
+
 static void open_sessions(struct sessions *sessions, struct ph__arena *arena, const char *folder)
 {
-    for (int way = 0; way < NUM_WAYS; way++) {
-        const struct ph_session_options options = {.size = sizeof options,
-            .max_batch = MAX_BATCH,
-            .precision = way == BF16 ? PH_PRECISION_BF16 : PH_PRECISION_FP32,
-            .share_with = way > 0 ? sessions->ways[0] : NULL};
-        if (way == INT8)
-            write_recipes(serve_path(arena, folder, PH_RECIPE_TABLE_FILE));
-        bench_check(ph_session_open(folder, &options, &sessions->ways[way]));
+    static const enum ph_recipe single[] = {PH_RECIPE_FP32, PH_RECIPE_BF16, PH_RECIPE_INT8};
+    struct ph_session *first = NULL;
+    for (int way = 0; way < CHOSEN; way++) {
+        write_recipes(
+            arena, folder, &(struct recipe_choice){{{"*", single[way], PH_RECIPE_FP32}}, .count = 1});
+        for (size_t i = 0; i < NUM_BATCHES; i++)
+            sessions->ways[i][way] = i == 0 ? open_session(folder, first) : sessions->ways[0][way];
+        first = sessions->ways[0][0];
+    }
+    for (size_t i = 0; i < NUM_BATCHES; i++) {
+        struct recipe_choice choice;
+        recipe_choice_make(&choice, first->model.program, 1, batches[i], false);
+        printf("chosen for %zu rows:\n", batches[i]);
+        recipe_choice_print(&choice);
+        write_recipes(arena, folder, &choice);
+        sessions->ways[i][CHOSEN] = open_session(folder, first);
     }
 }
 
 /* Returns the median microseconds of calls of each way, which take turns. */
-static void run_round(const struct sessions *sessions, size_t batch, size_t first, double *medians_out)
+static void run_round(
+    const struct sessions *sessions, size_t index, size_t first, double medians_out[NUM_WAYS])
 {
     double *us = calloc(NUM_WAYS * sessions->calls, sizeof *us);
     float probabilities[MAX_BATCH];
+    const size_t batch = batches[index];
     if (us == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %zu calls", sessions->calls));
     for (size_t i = 0; i < sessions->calls; i++)
         for (size_t way = 0; way < NUM_WAYS; way++) {
             const size_t row = (first + i) % (SERVE_NUM_ROWS / batch) * batch;
             const uint64_t begun_ns = ph__clock_ns();
-            bench_check(ph_session_score(
-                sessions->ways[way], batch, sessions->rows->cells + row * SERVE_NUM_COLUMNS, probabilities));
+            bench_check(ph_session_score(sessions->ways[index][way], batch,
+                sessions->rows->cells + row * SERVE_NUM_COLUMNS, probabilities));
             us[way * sessions->calls + i] = (double)(ph__clock_ns() - begun_ns) * 1e-3;
         }
     for (size_t way = 0; way < NUM_WAYS; way++)
@@ -70,20 +97,31 @@ static void run_round(const struct sessions *sessions, size_t batch, size_t firs
     free(us);
 }
 
-static void measure(const struct sessions *sessions, size_t batch)
+/* Returns the worst round's ratio of the best single recipe to the chosen ones. */
+static double least_of_best(double (*medians)[NUM_WAYS], size_t rounds)
+{
+    double least = HUGE_VAL;
+    for (size_t round = 0; round < rounds; round++) {
+        const double *us = medians[round];
+        least = fmin(least, fmin(us[FP32], fmin(us[BF16], us[INT8])) / us[CHOSEN]);
+    }
+    return least;
+}
+
+static void measure(const struct sessions *sessions, size_t index)
 {
     static double medians[BENCH_MAX_ROUNDS][NUM_WAYS], values[BENCH_MAX_ROUNDS], ratios[BENCH_MAX_ROUNDS];
     double skipped[NUM_WAYS];
     char name[64];
-    run_round(sessions, batch, 0, skipped); /* caches settle */
+    run_round(sessions, index, 0, skipped); /* caches settle */
     for (size_t round = 0; round < sessions->rounds; round++)
-        run_round(sessions, batch, (round + 1) * sessions->calls, medians[round]);
+        run_round(sessions, index, (round + 1) * sessions->calls, medians[round]);
     for (size_t way = 0; way < NUM_WAYS; way++) {
         for (size_t round = 0; round < sessions->rounds; round++) {
             values[round] = medians[round][way];
             ratios[round] = medians[round][FP32] / medians[round][way];
         }
-        snprintf(name, sizeof name, "serve.session.dlrm.batch%zu.%s", batch, way_names[way]);
+        snprintf(name, sizeof name, "serve.session.dlrm.batch%zu.%s", batches[index], way_names[way]);
         const struct bench_figure figure = {.name = name,
             .unit = "us",
             .value = bench_median(values, sessions->rounds),
@@ -92,6 +130,9 @@ static void measure(const struct sessions *sessions, size_t batch)
         printf("%-36s %9.1f us", name, figure.value);
         if (way != FP32)
             printf("   %5.2f x fp32", figure.ratio);
+        if (way == CHOSEN)
+            printf(
+                ", in each round >= %.3f x the best single recipe", least_of_best(medians, sessions->rounds));
         printf("\n");
         bench_record(sessions->results, &figure);
     }
@@ -99,7 +140,6 @@ static void measure(const struct sessions *sessions, size_t batch)
 
 int main(int argc, char **argv)
 {
-    static const size_t batches[] = {1, 16, 64};
     struct sessions sessions = {.calls = 100, .results = ph__json_array()};
     struct bench_run run = {.rounds = 11};
     const struct bench_flag flags[] = {{.name = "--calls", .number = &sessions.calls}};
@@ -115,10 +155,12 @@ int main(int argc, char **argv)
     serve_folder_make(&arena, folder, &(struct serve_model){.dim = 16, .table_rows = 100000, .seed = 1});
     open_sessions(&sessions, &arena, folder);
     bench_remove_folder(folder);
-    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
-        measure(&sessions, batches[i]);
-    for (size_t way = NUM_WAYS; way-- > 0;)
-        ph_session_close(sessions.ways[way]);
+    for (size_t i = 0; i < NUM_BATCHES; i++)
+        measure(&sessions, i);
+    for (size_t i = 0; i < NUM_BATCHES; i++)
+        ph_session_close(sessions.ways[i][CHOSEN]);
+    for (size_t way = CHOSEN; way-- > 0;)
+        ph_session_close(sessions.ways[0][way]);
     free(rows);
     ph__arena_fini(&arena);
     bench_finish(sessions.results, run.json);

@@ -13,22 +13,22 @@ static double loss_percent(const struct cli_precision_outcome *outcome)
     return (outcome->ne / outcome->exact_ne - 1) * 100;
 }
 
-static double microseconds(const struct cli_site *site, enum ph_recipe recipe)
+static double microseconds(const struct ph__site *site, enum ph_recipe recipe)
 {
     return site->seconds[recipe] > 0 ? site->seconds[recipe] * 1e6 : (double)NAN;
 }
 
-static double speed_up(const struct cli_site *site, enum ph_recipe recipe)
+static double speed_up(const struct ph__site *site, enum ph_recipe recipe)
 {
     return site->seconds[PH_RECIPE_FP32] * 1e6 / microseconds(site, recipe);
 }
 
-static double predicted(const struct cli_site *site)
+static double predicted(const struct ph__site *site)
 {
     return site->is_predicted ? site->predicted[PH_ARITHMETIC_INT8].error : (double)NAN;
 }
 
-static const char *direction(const struct cli_site *site)
+static const char *direction(const struct ph__site *site)
 {
     return site->is_backward ? "backward" : "forward";
 }
@@ -40,12 +40,12 @@ static const struct ph__text_column columns[] = {{"weight", false}, {"product", 
     {"e4m3 block", true}, {"int8 predicted", true}, {"int8 normal", true}, {"fp32 us", true},
     {"bf16 x", true}, {"int8 x", true}, {"recipe", false}};
 
-static void fill_table(const struct cli_sites *sites, struct ph__text_table *table)
+static void fill_table(const struct ph__sites *sites, struct ph__text_table *table)
 {
     static const enum ph__arithmetic shown[] = {PH_ARITHMETIC_BF16, PH_ARITHMETIC_INT8,
         PH_ARITHMETIC_E4M3_TENSOR, PH_ARITHMETIC_E4M3_ROW, PH_ARITHMETIC_E4M3_BLOCK};
     for (size_t i = 0; i < sites->count; i++) {
-        const struct cli_site *site = &sites->sites[i];
+        const struct ph__site *site = &sites->sites[i];
         ph__text_table_cell(table, "%s", site->weight);
         ph__text_table_cell(table, "%s", direction(site));
         ph__text_table_cell(table, "%zu x %zu", site->out_features, site->in_features);
@@ -61,14 +61,31 @@ static void fill_table(const struct cli_sites *sites, struct ph__text_table *tab
     }
 }
 
+/* Names products that a kernel computes otherwise than its rounding explains, or says that none does. */
+static void print_check(const struct ph__sites *sites)
+{
+    double largest = 0;
+    for (size_t i = 0; i < sites->count; i++)
+        for (enum ph_recipe recipe = PH_RECIPE_FP32 + 1; recipe < PH_RECIPE_COUNT; recipe++) {
+            const struct ph__site *site = &sites->sites[i];
+            largest = fmax(largest, site->off[recipe]);
+            if (site->off[recipe] >= PH_SITE_FAULT)
+                printf("FAULT        %s of %s, %s: %.3g of the rms from its rounded operands; it is not "
+                       "chosen\n",
+                    ph_recipe_name(recipe), site->weight, direction(site), site->off[recipe]);
+        }
+    printf("kernels      at most %.1e of the rms from products of rounded operands\n", largest);
+}
+
 ph_status cli_precision_print(const struct cli_precision_outcome *outcome)
 {
-    const struct cli_prediction prediction = cli_sites_prediction(outcome->sites);
+    const struct ph__prediction prediction = ph__sites_prediction(outcome->sites);
     struct ph__text_table table;
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
     fill_table(outcome->sites, &table);
     const ph_status status = cli_print_table(&table);
     ph__text_table_fini(&table);
+    print_check(outcome->sites);
     if (prediction.count > 0)
         printf(
             "int8 errors  %zu of %zu predicted within 15 %%, %zu missed by standard normal numbers by 1.3 x; "
@@ -86,14 +103,14 @@ ph_status cli_precision_print(const struct cli_precision_outcome *outcome)
 static void add_plot(const struct cli_precision_outcome *outcome, struct ph__json *blocks)
 {
     enum { MOST = 512 };
-    const struct cli_sites *sites = outcome->sites;
+    const struct ph__sites *sites = outcome->sites;
     double x[PH_RECIPE_COUNT][MOST], y[PH_RECIPE_COUNT][MOST];
     struct ph__page_series series[PH_RECIPE_COUNT - 1];
     for (enum ph_recipe recipe = PH_RECIPE_FP32 + 1; recipe < PH_RECIPE_COUNT; recipe++) {
         size_t count = 0;
         for (size_t i = 0; i < sites->count && count < MOST; i++)
             if (sites->sites[i].seconds[recipe] > 0) {
-                x[recipe][count] = cli_site_error(&sites->sites[i], recipe);
+                x[recipe][count] = ph__site_error(&sites->sites[i], recipe);
                 y[recipe][count++] = speed_up(&sites->sites[i], recipe);
             }
         series[recipe - 1] = (struct ph__page_series){.name = ph_recipe_name(recipe),
@@ -149,7 +166,7 @@ ph_status cli_precision_write_page(const struct cli_precision_outcome *outcome, 
 
 /* ---- the table of recipes ---- */
 
-static struct ph__json *product_json(const struct cli_site *site)
+static struct ph__json *product_json(const struct ph__site *site)
 {
     struct ph__json *json = ph__json_object(), *errors = ph__json_object(), *speed_ups = ph__json_object();
     for (enum ph__arithmetic arithmetic = 0; arithmetic < PH_ARITHMETIC_COUNT; arithmetic++)
@@ -166,13 +183,13 @@ static struct ph__json *product_json(const struct cli_site *site)
 }
 
 /* Returns the entry of a weight: the products of one weight are of one site. */
-static struct ph__json *site_json(const struct cli_sites *sites, size_t forward)
+static struct ph__json *site_json(const struct ph__sites *sites, size_t forward)
 {
     struct ph__json *json = ph__json_object(), *why = ph__json_array();
     const char *weight = sites->sites[forward].weight;
     ph__json_set_text(json, "weight", weight);
     for (size_t i = 0; i < sites->count; i++) {
-        const struct cli_site *site = &sites->sites[i];
+        const struct ph__site *site = &sites->sites[i];
         if (strcmp(site->weight, weight) != 0)
             continue;
         ph__json_set_text(json, direction(site), ph_recipe_name(site->recipe));

@@ -2,11 +2,11 @@
 #ifndef PH_CLI_PRECISION_OUTPUT_H
 #define PH_CLI_PRECISION_OUTPUT_H
 
-#include "cli/precision/precision_sites.h"
+#include "train/probe/sites.h"
 
 struct cli_precision_outcome {
-    const struct cli_sites *sites;
-    const struct cli_precision_wish *wish;
+    const struct ph__sites *sites;
+    const struct ph__site_wish *wish;
     const char *folder, *data;
     double exact_ne, ne; /* in fp32, by the recipes */
 };

@@ -8,6 +8,7 @@
 #include "base/text/number.h"
 #include "cli/precision/precision_output.h"
 #include "cli/verb.h"
+#include "cli/verb/scoring.h"
 #include "graph/recipe_table.h"
 #include "serve/scorer.h"
 #include "train/measure/evaluate.h"
@@ -17,10 +18,10 @@
 
 struct precision {
     const char *folder, *data, *out, *page;
-    struct cli_precision_wish wish;
+    struct ph__site_wish wish;
     struct cli_scoring scoring;
     struct ph__probe *seen, *learnt; /* learnt NULL: the training left none */
-    struct cli_sites sites;
+    struct ph__sites sites;
     double ne[2]; /* of the model in fp32, by its recipes */
 };
 
@@ -67,7 +68,7 @@ static ph_status read_learnt(struct precision *precision)
 static ph_status score_by_recipes(struct precision *precision)
 {
     struct ph_scorer_options options = *ph__scorer_options(precision->scoring.scorer);
-    const struct cli_sites *sites = &precision->sites;
+    const struct ph__sites *sites = &precision->sites;
     struct ph_site_recipe *recipes = calloc(sites->count + 1, sizeof *recipes);
     struct ph_scorer *scorer = NULL;
     size_t count = 0;
@@ -96,11 +97,11 @@ static double loss_percent(const struct precision *precision)
  * loses as little as is wished. */
 static ph_status fit_recipes(struct precision *precision)
 {
-    struct cli_site *worst;
+    struct ph__site *worst;
     PH_TRY(score_by_recipes(precision));
     while (loss_percent(precision) > precision->wish.most_loss &&
-           (worst = cli_sites_worst(&precision->sites)) != NULL) {
-        cli_site_choose(worst, cli_site_error(worst, worst->recipe), &precision->wish);
+           (worst = ph__sites_worst(&precision->sites)) != NULL) {
+        ph__site_choose(worst, ph__site_error(worst, worst->recipe), &precision->wish);
         PH_TRY(score_by_recipes(precision));
     }
     return PH_OK;
@@ -129,8 +130,9 @@ static ph_status run(struct precision *precision)
     precision->wish.backward_rows = (size_t)precision->scoring.config.train.batch_size;
     PH_TRY(read_learnt(precision));
     PH_TRY(probe_products(precision));
-    PH_TRY(cli_sites_measure(
-        &precision->sites, &precision->scoring, precision->seen, precision->learnt, &precision->wish));
+    const struct ph__site_sources sources = {
+        precision->scoring.model.store, precision->scoring.backend, precision->seen, precision->learnt};
+    PH_TRY(ph__sites_measure(&precision->sites, &sources, &precision->wish));
     PH_TRY(fit_recipes(precision));
     const char *table = precision->out != NULL
                             ? precision->out
@@ -202,7 +204,7 @@ ph_status verb_precision(int argc, char **argv)
     ph_status status = cli_scoring_open(&precision.scoring, precision.folder, &sets, &formats);
     if (status == PH_OK)
         status = run(&precision);
-    cli_sites_fini(&precision.sites);
+    ph__sites_fini(&precision.sites);
     ph__probe_destroy(precision.seen);
     ph__probe_destroy(precision.learnt);
     cli_scoring_close(&precision.scoring);

@@ -10,8 +10,10 @@
  *   row          E4M3    E4M3       E4M3    a row, 2^k
  *   row_gw_hp    E4M3    E4M3       E4M3    a row, 2^k; of W the matrix in the gradient
  *   block        E4M3    E4M3       E4M3    128 terms of a row; of W 128 x 128
+ *   delayed      E4M3    E4M3       E5M2    the matrix, amax that of former steps: greater numbers saturate
  *
- * Source: LoKA (arXiv 2605.10886) names them; they are torchao's and DeepGEMM's. */
+ * Source: LoKA (arXiv 2605.10886) names them; they are torchao's, DeepGEMM's
+ * and TransformerEngine's. */
 #ifndef PH_TRAIN_FLOAT8_RECIPE_H
 #define PH_TRAIN_FLOAT8_RECIPE_H
 
@@ -25,6 +27,7 @@ enum ph__float8_recipe {
     PH_FLOAT8_ROW,
     PH_FLOAT8_ROW_GW_HP,
     PH_FLOAT8_BLOCK,
+    PH_FLOAT8_DELAYED,
     PH_FLOAT8_COUNT
 };
 
@@ -37,8 +40,9 @@ enum ph__float8_operand {
     PH_FLOAT8_OPERANDS
 };
 
-/* Rounds an operand (rows, terms) as the recipe does: rounded_out (rows, terms), which may be the operand. */
-void ph__float8_round_operand(enum ph__float8_recipe recipe, enum ph__float8_operand operand, size_t rows,
-    size_t terms, const ph_real *numbers, ph_real *rounded_out);
+/* Rounds an operand (rows, terms) as the recipe does: rounded_out (rows, terms), which may be the operand.
+ * former_amax: the largest magnitude in former steps, for "delayed"; 0: that of the operand. */
+void ph__float8_round_operand(enum ph__float8_recipe recipe, enum ph__float8_operand operand,
+    double former_amax, size_t rows, size_t terms, const ph_real *numbers, ph_real *rounded_out);
 
 #endif

@@ -1,5 +1,6 @@
 #include "train/probe/probe.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,8 @@ static ph_status see_rows(
     const ph_real *x = call->inputs[0].data;
     const size_t rows = ph__min(ph__vectors(&call->inputs[0]), PH_PROBE_BATCH_ROWS);
     keep_rows(product, rows, x);
+    for (size_t i = 0; i < rows * product->terms; i++)
+        product->amax = fmax(product->amax, fabs((double)x[i]));
     if (product->statistics.width > 0)
         PH_TRY(ph__row_statistics_add(&product->statistics, call->backend->gemm, rows, x));
     probe->seconds += ph__clock_seconds() - begun_s;

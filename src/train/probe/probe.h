@@ -18,9 +18,9 @@
 #include "train/probe/row_statistics.h"
 
 enum {
-    PH_PROBE_ROWS = 256,       /* kept of each product */
+    PH_PROBE_ROWS = 1024,      /* kept of each product */
     PH_PROBE_BATCH_ROWS = 256, /* seen of a product's rows when it runs: the first ones */
-    PH_PROBE_RECENT = 8192,    /* rows: later ones take the places of earlier ones as if no more had been */
+    PH_PROBE_RECENT = 2048,    /* rows: later ones take the places of earlier ones as if no more had been */
     PH_PROBE_MOST_WIDTH = 2048
 };
 #define PH_PROBE_MOMENTUM .95 /* of the weights' distributions */
@@ -30,6 +30,7 @@ struct ph__probe_product {
     bool is_backward;
     size_t terms, outputs;
     uint64_t num_seen;                    /* rows */
+    double amax;                          /* largest magnitude in them */
     struct ph__row_statistics statistics; /* of the rows that enter, (rows, terms); closed where too wide */
     ph_real *rows;                        /* (num_rows, terms) a sample of the recent ones */
     size_t num_rows;

@@ -78,6 +78,7 @@ static struct ph__json *describe(const struct ph__probe *probe, uint64_t num_ste
         ph__json_set_bool(entry, "is_backward", product->is_backward);
         ph__json_set_integer(entry, "num_seen", (int64_t)product->num_seen);
         ph__json_set_integer(entry, "num_rows", (int64_t)product->num_rows);
+        ph__json_set_number(entry, "amax", product->amax);
         ph__json_append(products, entry);
     }
     for (size_t i = 0; i < probe->num_weights; i++) {
@@ -131,6 +132,7 @@ static ph_status make_product(
     PH_TRY(ph__probe_add_product(probe, gemm, &weight, is_backward, &product));
     product->num_seen = size_of(entry, "num_seen");
     product->statistics.count = product->statistics.width > 0 ? product->num_seen : 0;
+    product->amax = ph__json_as_number(ph__json_get(entry, "amax"), 0);
     product->num_rows = ph__min(size_of(entry, "num_rows"), PH_PROBE_ROWS);
     struct ph__matrix_normal *normal = &probe->weights[product->weight].distribution;
     const size_t num_seen = size_of(from, "num_seen");

@@ -9,7 +9,7 @@
 #ifndef PH_TRAIN_PRODUCT_ERROR_H
 #define PH_TRAIN_PRODUCT_ERROR_H
 
-#include "kernel/kernel.h"
+#include "graph/op.h"
 #include "phloem/status.h"
 #include "train/probe/float8_recipe.h"
 
@@ -20,7 +20,8 @@
     X(E4M3_TENSOR, e4m3_tensor)    \
     X(E4M3_ROW, e4m3_row)          \
     X(E4M3_ROW_GW, e4m3_row_gw_hp) \
-    X(E4M3_BLOCK, e4m3_block)
+    X(E4M3_BLOCK, e4m3_block)      \
+    X(E4M3_DELAYED, e4m3_delayed)
 
 enum ph__arithmetic {
 #define X(name, text) PH_ARITHMETIC_##name,
@@ -36,14 +37,21 @@ struct ph__probed_product {
     const ph_real *x; /* (rows, terms): rows, or gradients where is_backward */
     const ph_real *w; /* (outputs, terms): the weight, or its transpose where is_backward */
     bool is_backward;
+    double former_amax; /* largest magnitude in rows of former steps; 0: not known */
 };
 
 struct ph__product_error {
     double mere, error, frobenius;
 };
 
+/* Rounds the rows, or the weight: rounded_out, of its size, which may be the operand. PH_ERROR_MEMORY. */
+ph_status ph__product_round(const struct ph__probed_product *product, enum ph__arithmetic arithmetic,
+    const struct ph__kernels *kernels, bool is_weight, ph_real *rounded_out);
+/* Returns number `place` of the product (rows, outputs), summed in double. */
+double ph__product_at(const struct ph__probed_product *product, size_t place);
+
 /* Gives the errors of all arithmetics: errors_out (PH_ARITHMETIC_COUNT). PH_ERROR_MEMORY. */
-ph_status ph__product_errors(const struct ph__probed_product *product, const struct ph__kernels *kernels,
+ph_status ph__product_errors(const struct ph__probed_product *product, const struct ph_backend *backend,
     struct ph__product_error *errors_out);
 
 #endif

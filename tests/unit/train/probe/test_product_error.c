@@ -22,11 +22,13 @@ static void fill(double ratio)
 
 static struct ph__product_error measure(enum ph__arithmetic arithmetic, bool is_backward)
 {
-    enum ph__isa isa;
+    struct ph_backend *backend = NULL;
     struct ph__product_error errors[PH_ARITHMETIC_COUNT];
-    assert_ok(ph__cpu_isa(&isa));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
     assert_ok(ph__product_errors(
-        &(struct ph__probed_product){ROWS, TERMS, OUTPUTS, x, w, is_backward}, ph__kernels_for(isa), errors));
+        &(struct ph__probed_product){ROWS, TERMS, OUTPUTS, x, w, is_backward, 0}, backend, errors));
+    ph_backend_destroy(backend);
     const struct ph__product_error error = errors[arithmetic];
     print_message("%s: mere %.4f, error %.4f, frobenius %.4f\n", ph__arithmetic_name(arithmetic), error.mere,
         error.error, error.frobenius);
