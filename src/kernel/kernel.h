@@ -339,6 +339,11 @@ struct ph__aggregate_args {
     bool is_non_temporal;
 };
 
+/* ---- block norm ---- */
+
+#define PH_NORM_BLOCK 256
+#define PH_NORM_EPSILON 1e-6
+
 /* ---- attention ---- */
 
 /* Scaled dot-product attention of one sample: n queries over m keys, in each of H heads. Head h has the
@@ -452,6 +457,9 @@ struct ph__kernels {
     void (*relu_backward)(size_t n, const ph_real *y, const ph_real *dy, ph_real *dx); /* dy where y > 0 */
     void (*sigmoid)(size_t n, const ph_real *x, ph_real *y);
     void (*sigmoid_backward)(size_t n, const ph_real *y, const ph_real *dy, ph_real *dx); /* dy y (1-y) */
+    /* x clamp(x + 3, 0, 6) / 6 */
+    void (*hard_swish)(size_t n, const ph_real *x, ph_real *y);
+    void (*hard_swish_backward)(size_t n, const ph_real *x, const ph_real *dy, ph_real *dx);
     void (*add)(size_t n, const ph_real *a, const ph_real *b, ph_real *y);
     void (*multiply)(size_t n, const ph_real *a, const ph_real *b, ph_real *y);
     void (*multiply_add)(
@@ -503,6 +511,14 @@ struct ph__kernels {
      * be dy. */
     void (*layer_norm_backward)(size_t rows, size_t n, const ph_real *x, const ph_real *dy,
         const ph_real *statistics, const ph_real *gamma, ph_real *dx, ph_real *d_gamma, ph_real *d_beta);
+
+    /* ---- block norm of rows of n numbers: RMS norm over each PH_NORM_BLOCK of a row, and a shorter last
+     * block ----
+     * y = f(x / sqrt(mean square of the block + PH_NORM_EPSILON)), f hard swish where is_swished, else the
+     * identity. A row's bits do not depend on the rows beside it. y may be x, and dx may be dy. */
+    void (*block_norm)(size_t rows, size_t n, bool is_swished, const ph_real *x, ph_real *y);
+    void (*block_norm_backward)(
+        size_t rows, size_t n, bool is_swished, const ph_real *x, const ph_real *dy, ph_real *dx);
 
     void (*attention_forward)(const struct ph__attention_args *args);
     void (*attention_backward)(const struct ph__attention_args *args);

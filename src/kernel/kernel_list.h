@@ -43,6 +43,8 @@
     X(relu_backward, avx2, avx512)            \
     X(sigmoid, avx2, avx512)                  \
     X(sigmoid_backward, avx2, avx512)         \
+    X(hard_swish, avx2, avx512)               \
+    X(hard_swish_backward, avx2, avx512)      \
     X(add, avx2, avx512)                      \
     X(multiply, avx2, avx512)                 \
     X(multiply_add, avx2, avx512)             \
@@ -62,6 +64,8 @@
     X(batch_norm_backward, avx2, avx512)      \
     X(layer_norm, avx2, avx512)               \
     X(layer_norm_backward, avx2, avx512)      \
+    X(block_norm, avx2, avx512)               \
+    X(block_norm_backward, avx2, avx512)      \
     X(attention_forward, avx2, avx512)        \
     X(attention_backward, avx2, avx512)       \
     X(list_runs, ref, avx512)                 \

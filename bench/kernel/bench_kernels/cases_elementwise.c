@@ -1,4 +1,5 @@
-/* Elementwise kernels, dropout, batch norm and the loss on a block of 128 samples x 400, which L2 holds. */
+/* Elementwise kernels, dropout, norms with hard swish, and the loss on a block of 128 samples x 400, which L2
+ * holds. */
 #include "cases.h"
 
 enum { ROWS = 128, WIDTH = 400, N = ROWS * WIDTH };
@@ -22,6 +23,10 @@ RUN(relu, relu(N, b->x, b->y))
 RUN(relu_backward, relu_backward(N, b->x, b->dy, b->y))
 RUN(sigmoid, sigmoid(N, b->x, b->y))
 RUN(sigmoid_backward, sigmoid_backward(N, b->x, b->dy, b->y))
+RUN(hard_swish, hard_swish(N, b->x, b->y))
+RUN(hard_swish_backward, hard_swish_backward(N, b->x, b->dy, b->y))
+RUN(block_norm, block_norm(ROWS, WIDTH, true, b->x, b->y))
+RUN(block_norm_backward, block_norm_backward(ROWS, WIDTH, true, b->x, b->dy, b->y))
 RUN(add, add(N, b->x, b->dy, b->y))
 RUN(multiply, multiply(N, b->x, b->dy, b->y))
 RUN(scale, scale(N, 0.5f, b->x, b->y))
@@ -57,14 +62,21 @@ void bench_elementwise(struct bench *bench)
     for (size_t i = 0; i < N; i++)
         block.mask[i] = i % 3 != 0;
 
-#define MEASURE(kernel, streams) \
-    bench_measure(bench,         \
-        &(struct bench_case){    \
-            .name = #kernel ".128x400", .bytes = (streams)*4.0 * N, .run = run_##kernel, .state = &block})
+#define MEASURE_WITH(kernel, streams, of)                                 \
+    bench_measure(bench, &(struct bench_case){.name = #kernel ".128x400", \
+                             .bytes = (streams)*4.0 * N,                  \
+                             .limit = of,                                 \
+                             .run = run_##kernel,                         \
+                             .state = &block})
+#define MEASURE(kernel, streams) MEASURE_WITH(kernel, streams, LIMIT_NONE)
     MEASURE(relu, 2);
     MEASURE(relu_backward, 3);
     MEASURE(sigmoid, 2);
     MEASURE(sigmoid_backward, 3);
+    MEASURE_WITH(hard_swish, 2, LIMIT_FLOOR);
+    MEASURE_WITH(hard_swish_backward, 3, LIMIT_FLOOR);
+    MEASURE_WITH(block_norm, 2, LIMIT_FLOOR);
+    MEASURE_WITH(block_norm_backward, 3, LIMIT_FLOOR);
     MEASURE(add, 3);
     MEASURE(multiply, 3);
     MEASURE(scale, 2);

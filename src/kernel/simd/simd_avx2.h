@@ -155,6 +155,11 @@ static inline vf vf_max(vf a, vf b) /* b where either is NaN */
     return _mm256_max_ps(a, b);
 }
 
+static inline vf vf_min(vf a, vf b) /* b where either is NaN */
+{
+    return _mm256_min_ps(a, b);
+}
+
 static inline vf vf_abs(vf a)
 {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0F), a);

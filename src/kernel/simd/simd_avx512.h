@@ -158,6 +158,11 @@ static inline vf vf_max(vf a, vf b) /* b where either is NaN */
     return _mm512_max_ps(a, b);
 }
 
+static inline vf vf_min(vf a, vf b) /* b where either is NaN */
+{
+    return _mm512_min_ps(a, b);
+}
+
 static inline vf vf_abs(vf a)
 {
     return _mm512_abs_ps(a);
