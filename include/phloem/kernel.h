@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-enum ph_activation { PH_IDENTITY, PH_RELU, PH_SIGMOID };
+/* PH_HARD_SWISH: x clamp(x + 3, 0, 6) / 6. */
+enum ph_activation { PH_IDENTITY, PH_RELU, PH_SIGMOID, PH_HARD_SWISH };
 
 /* Reductions of one bag's vectors, each times its weight where ids have one. The mean divides by the number
  * of ids. */

@@ -16,6 +16,10 @@ extern "C" {
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation);
 
+/* Returns activation(block norm(x W^T + bias)), (...,M): ph_linear and ph_block_norm in one pass. */
+ph_value ph_linear_block_norm(
+    struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation);
+
 /* Pools the embeddings of all features in one lookup: (B,F,D). ids is jagged (F*B bags); table has F
  * features, some of which may share slices; id_weights (N) or 0 multiplies each row before pooling. An empty
  * bag is all zeros. Of ids from ph_select_features, the S selected features are looked up, in a table of all
@@ -100,6 +104,11 @@ ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, p
  * has x's shape. epsilon > 0 is added to the variance. */
 ph_value ph_layer_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta, double epsilon);
 
+/* RMS norm without parameters over blocks of 256 numbers of the last dimension, the last block perhaps
+ * shorter, then the activation: x (...,K) of 2 dims or more; y = activation(x / sqrt(mean square of the block
+ * + 1e-6)), x's shape. A block of zeros stays zero. */
+ph_value ph_block_norm(struct ph_builder *builder, ph_value x, enum ph_activation activation);
+
 /* Options of multi-head attention: softmax(scale q k^T) v for each sample and each of H heads. The heads'
  * columns stand side by side: K and M are multiples of H. bags 0: q (B,n,K), k (B,m,K), v (B,m,M); the result
  * is (B,n,M). bags jagged, B bags of I items: k (I,K), v (I,M), and sample b attends to the rows of bag b; q
@@ -117,6 +126,7 @@ ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_val
 ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate);
 ph_value ph_relu(struct ph_builder *builder, ph_value x);
 ph_value ph_sigmoid(struct ph_builder *builder, ph_value x);
+ph_value ph_hard_swish(struct ph_builder *builder, ph_value x);      /* x clamp(x + 3, 0, 6) / 6 */
 ph_value ph_add(struct ph_builder *builder, ph_value a, ph_value b); /* b: a's shape, or its last dimension */
 ph_value ph_multiply(struct ph_builder *builder, ph_value a, ph_value b); /* same shapes */
 ph_value ph_scale(struct ph_builder *builder, ph_value x, double factor);

@@ -64,19 +64,27 @@ struct ph__gemm_args {
     const void *packed;
     const ph_real *bias; /* (N), forward only; NULL: none */
     enum ph_activation activation;
-    const void *activated; /* backward: the activation's output, (M,K); not read for PH_IDENTITY */
-    void *y;               /* forward Y (M,N), backward dX (M,K) */
+    bool is_block_normed; /* block norm before the activation; backward only with PH_IDENTITY and
+                             PH_HARD_SWISH */
+    ph_real *raw; /* forward, with block norm or PH_HARD_SWISH: the product before them, (M,N); NULL: not
+                     wanted */
+    /* backward, (M,K): the activation's output; the raw product for PH_HARD_SWISH and for block norm. Not
+     * read for PH_IDENTITY without block norm */
+    const void *activated;
+    void *y; /* forward Y (M,N), backward dX (M,K) */
     bool is_activated_bf16, is_y_bf16;
     void *scratch; /* ph__gemm_scratch_bytes(); NULL where that is 0 */
 };
 size_t ph__gemm_scratch_bytes(const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape);
 
-/* Y(M,N) = activation(X(M,K) W^T + bias). The weight is packed not transposed. */
+/* Y(M,N) = activation(X(M,K) W^T + bias), with block norm before the activation where that is wanted. Both
+ * run on a slice of rows while its product is in the cache, with the bits of the kernels. The weight is
+ * packed not transposed. */
 ph_status ph__gemm_forward(
     struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const struct ph__gemm_args *args);
 
-/* dX(M,K) = dY(M,N) W times the derivative, computed from X alone, of the activation that made X. The weight
- * is packed with is_transposed. */
+/* dX(M,K) = dY(M,N) W, passed back through the activation, and the block norm before it, that made X. The
+ * weight is packed with is_transposed. */
 ph_status ph__gemm_backward_data(
     struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const struct ph__gemm_args *args);
 

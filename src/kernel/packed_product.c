@@ -101,11 +101,18 @@ static const void *stage_input(const struct row_stage *stage, size_t first, size
     return reals;
 }
 
-/* Returns the array that the slice's product writes. */
-static ph_real *stage_output(const struct row_stage *stage, size_t first, size_t worker)
+/* Returns the array of the slice's finished reals. */
+static ph_real *stage_result(const struct row_stage *stage, size_t first, size_t worker)
 {
     return stage->args->is_y_bf16 ? stage_scratch(stage, worker)
                                   : (ph_real *)stage->args->y + first * stage->out_columns;
+}
+
+/* Returns the array that the slice's product writes. */
+static ph_real *stage_output(const struct row_stage *stage, size_t first, size_t worker)
+{
+    return stage->args->raw != NULL ? stage->args->raw + first * stage->out_columns
+                                    : stage_result(stage, first, worker);
 }
 
 /* Returns the slice of args->activated, as reals. Overwrites the widened input. */
@@ -331,37 +338,55 @@ static size_t stage_rows(const struct row_stage *stage)
                           : slice_rows(stage->args->rows, stage->out_columns, SLICE_REALS);
 }
 
-static void activate(const struct ph__kernels *kernels, enum ph_activation activation, size_t n, ph_real *y)
+/* y = activation(x), of a block norm of x where that is wanted. y may be x. */
+static void activate(const struct row_job *job, size_t rows, const ph_real *x, ph_real *y)
 {
-    if (activation == PH_RELU)
-        kernels->relu(n, y, y);
-    else if (activation == PH_SIGMOID)
-        kernels->sigmoid(n, y, y);
+    const struct ph__kernels *kernels = job->gemm->kernels;
+    const size_t columns = job->stage.out_columns, n = rows * columns;
+    const bool is_normed = job->stage.args->is_block_normed;
+    if (is_normed)
+        kernels->block_norm(rows, columns, job->activation == PH_HARD_SWISH, x, y);
+    else if (job->activation == PH_HARD_SWISH)
+        kernels->hard_swish(n, x, y);
+    if (job->activation == PH_RELU)
+        kernels->relu(n, is_normed ? y : x, y);
+    else if (job->activation == PH_SIGMOID)
+        kernels->sigmoid(n, is_normed ? y : x, y);
 }
 
-/* dx = dy times the derivative of the activation that made `activated`. */
-static void activate_backward(const struct ph__kernels *kernels, enum ph_activation activation, size_t n,
-    const ph_real *activated, ph_real *dx)
+/* Passes dx back through the activation, and the block norm, that `activated` tells of. */
+static void activate_backward(const struct row_job *job, size_t rows, const ph_real *activated, ph_real *dx)
 {
-    if (activation == PH_RELU)
+    const struct ph__kernels *kernels = job->gemm->kernels;
+    const size_t columns = job->stage.out_columns, n = rows * columns;
+    if (job->stage.args->is_block_normed)
+        kernels->block_norm_backward(rows, columns, job->activation == PH_HARD_SWISH, activated, dx, dx);
+    else if (job->activation == PH_HARD_SWISH)
+        kernels->hard_swish_backward(n, activated, dx, dx);
+    else if (job->activation == PH_RELU)
         kernels->relu_backward(n, activated, dx, dx);
-    else if (activation == PH_SIGMOID)
+    else if (job->activation == PH_SIGMOID)
         kernels->sigmoid_backward(n, activated, dx, dx);
 }
 
-/* Finishes a slice of C: applies the activation, or its derivative, and puts the result into place. */
+/* Returns true where something follows the product. */
+static bool has_epilogue(const struct row_job *job)
+{
+    return job->activation != PH_IDENTITY || job->stage.args->is_block_normed;
+}
+
+/* Finishes a slice of C: applies norm and activation, or their derivatives, and puts the result into place.
+ */
 static void finish_slice(const struct row_job *job, const struct ph__piece *piece, size_t worker)
 {
-    const struct ph__gemm_args *args = job->stage.args;
-    const struct ph__kernels *kernels = job->gemm->kernels;
-    const size_t n = piece->count * job->stage.out_columns;
-    ph_real *c = stage_output(&job->stage, piece->first, worker);
-    if (args->activated == NULL)
-        activate(kernels, job->activation, n, c);
-    else if (job->activation != PH_IDENTITY)
+    const struct row_stage *stage = &job->stage;
+    ph_real *result = stage_result(stage, piece->first, worker);
+    if (stage->args->activated == NULL)
+        activate(job, piece->count, stage_output(stage, piece->first, worker), result);
+    else if (has_epilogue(job))
         activate_backward(
-            kernels, job->activation, n, stage_activated(&job->stage, piece->first, piece->count, worker), c);
-    stage_finish(&job->stage, piece->first, piece->count, worker);
+            job, piece->count, stage_activated(stage, piece->first, piece->count, worker), result);
+    stage_finish(stage, piece->first, piece->count, worker);
 }
 
 static void row_task(void *argument, size_t task, size_t worker)
@@ -390,12 +415,12 @@ static ph_status run_rows_threaded(struct row_job *job, struct ph__product produ
 {
     const struct ph__gemm_args *args = job->stage.args;
     const struct ph__product_operands operands = {
-        .a = args->x, .b = args->packed, .bias = args->bias, .c = args->y};
+        .a = args->x, .b = args->packed, .bias = args->bias, .c = stage_output(&job->stage, 0, 0)};
     product.rows = args->rows;
     product.flags |= PH_PRODUCT_THREADED;
     PH_TRY(ph__gemm_library_prepare(job->gemm->library, &product, args->packed, &job->prepared[0]));
     PH_TRY(finish(run(&job->prepared[0], 0, &operands)));
-    if (args->activation != PH_IDENTITY)
+    if (has_epilogue(job))
         ph__parallel_for(job->gemm->team, ph__cut_pieces(&job->cut), finish_task, job);
     return PH_OK;
 }
@@ -485,7 +510,7 @@ static ph_status run_own(struct row_job *job, const struct ph__gemm_weight_shape
     job->is_narrow = is_narrow(shape) && !shape->is_int8;
     job->is_int8 = shape->is_int8;
     job->is_weight_bf16 = shape->is_bf16;
-    if (!job->is_narrow && args->activated == NULL && args->activation == PH_RELU)
+    if (!job->is_narrow && args->activated == NULL && args->activation == PH_RELU && !args->is_block_normed)
         job->activation = PH_IDENTITY;
     ph__parallel_for(job->gemm->team, ph__divide_up(args->rows, ROW_WISE_BLOCK), own_task, job);
     return PH_OK;
@@ -539,7 +564,8 @@ ph_status ph__gemm_forward(
 ph_status ph__gemm_backward_data(
     struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const struct ph__gemm_args *args)
 {
-    assert(shape->is_transposed && (args->activation == PH_IDENTITY || args->activated != NULL));
+    assert(shape->is_transposed &&
+           ((args->activation == PH_IDENTITY && !args->is_block_normed) || args->activated != NULL));
     const size_t n = shape->out_features, k = shape->in_features;
     struct row_job job = {.gemm = gemm, .stage = stage_of(gemm, shape, args), .activation = args->activation};
     if (is_own(shape))

@@ -6,6 +6,7 @@
 
 struct ph__linear_attributes {
     enum ph_activation activation;
+    int is_block_normed;                        /* between the product and the activation */
     enum ph__packing packing, backward_packing; /* of the product, of that with its input's gradient */
 };
 enum { PH_LINEAR_X, PH_LINEAR_PACKED, PH_LINEAR_BIAS, PH_LINEAR_NUM_INPUTS };
@@ -16,26 +17,35 @@ enum {
     PH_LINEAR_BACKWARD_ACTIVATED,
     PH_LINEAR_BACKWARD_NUM_INPUTS
 };
-/* Returns true for a linear layer of this entry that has no activation yet. */
+/* Returns true for a linear layer of this entry that has no norm and no activation yet. */
 bool ph__is_plain_linear(const struct ph__node *node, uint32_t entry);
-/* Turns the node into the linear layer `linear` with these inputs and this activation. For fuse rules. */
+/* Turns the node into the linear layer `linear` with these inputs and attributes. For fuse rules. */
 void ph__become_linear(struct ph_builder *builder, struct ph__node *node, const struct ph__node *linear,
-    const ph_value inputs[PH_LINEAR_NUM_INPUTS], enum ph_activation activation);
+    const ph_value inputs[PH_LINEAR_NUM_INPUTS], const struct ph__linear_attributes *attributes);
 /* Fuses an activation's node into the linear layer before it, if the layer has no activation. A fuse rule. */
 bool ph__fuse_activation(struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer,
     enum ph_activation activation);
 
-/* Inputs of an activation's backward operator. */
-enum { PH_ACTIVATION_BACKWARD_DY, PH_ACTIVATION_BACKWARD_Y };
-/* Fuses an activation's backward node into the linear layer's input gradient before it. A fuse rule. */
+/* Inputs of an activation's backward operator: the gradient, and the activation's output, of hard swish and
+ * block norm the input. */
+enum { PH_ACTIVATION_BACKWARD_DY, PH_ACTIVATION_BACKWARD_BY };
+/* Fuses the backward node of an activation, or of a block norm with one, into the linear layer's input
+ * gradient before it. A fuse rule. */
 bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph__node *node,
-    const struct ph__node *producer, enum ph_activation activation);
+    const struct ph__node *producer, enum ph_activation activation, bool is_block_normed);
+/* Returns the gradient by a block norm's input x, where y is the result of the activation behind it. */
+ph_value ph__block_norm_gradient(
+    struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value x, ph_value y);
 
 /* Inputs of attention; bags may be absent. */
 enum { PH_ATTENTION_Q, PH_ATTENTION_K, PH_ATTENTION_V, PH_ATTENTION_BAGS, PH_ATTENTION_NUM_INPUTS };
 
 struct ph__layer_norm_attributes {
     double epsilon;
+};
+
+struct ph__block_norm_attributes {
+    int is_swished; /* hard swish follows */
 };
 
 struct ph__concat_attributes {

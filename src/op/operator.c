@@ -188,14 +188,16 @@ void ph__weight_gradients(struct ph__gradient *gradient, size_t weight, size_t b
 }
 
 ph_value ph__activation_backward(
-    struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value y)
+    struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value by)
 {
-    const ph_value inputs[] = {dy, y};
+    const ph_value inputs[] = {dy, by};
     switch (activation) {
     case PH_RELU:
         return ph__emit1(builder, &ph__op_relu_backward, NULL, NULL, 0, 2, inputs);
     case PH_SIGMOID:
         return ph__emit1(builder, &ph__op_sigmoid_backward, NULL, NULL, 0, 2, inputs);
+    case PH_HARD_SWISH:
+        return ph__emit1(builder, &ph__op_hard_swish_backward, NULL, NULL, 0, 2, inputs);
     case PH_IDENTITY:
         break;
     }

@@ -81,9 +81,10 @@ void ph__weight_gradients(struct ph__gradient *gradient, size_t weight, size_t b
 bool ph__is_mean_loss(const struct ph__op *op);
 /* Returns true when all such losses are means over the same labels, weighed alike. */
 bool ph__losses_weigh_alike(const struct ph_builder *builder);
-/* Returns the gradient by an activation's input, where its output was y: dy for the identity. */
+/* Returns the gradient by an activation's input: dy for the identity. by: the activation's output, of hard
+ * swish its input. */
 ph_value ph__activation_backward(
-    struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value y);
+    struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value by);
 
 /* ---- one axis ---- */
 

@@ -149,6 +149,11 @@ static void sigmoid(struct ph__onnx_walk *walk, const struct ph__node *node)
     elementwise(walk, node, "Sigmoid");
 }
 
+static void hard_swish(struct ph__onnx_walk *walk, const struct ph__node *node)
+{
+    elementwise(walk, node, "HardSwish");
+}
+
 static void sum_last(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *axis = ph__onnx_integer(walk, node, "axis", -1);
@@ -304,6 +309,54 @@ static void layer_norm(struct ph__onnx_walk *walk, const struct ph__node *node)
             written));
 }
 
+/* Adds a constant (K,G) for G blocks of K columns, or (G,K) where is_transposed: in a block's columns 1 /
+ * their number, or 1 where is_transposed; zeros elsewhere. */
+static const char *blocks_of(
+    struct ph__onnx_walk *walk, const struct ph__node *node, size_t columns, bool is_transposed)
+{
+    const size_t blocks = ph__divide_up(columns, PH_NORM_BLOCK), count = columns * blocks;
+    ph_real *numbers = ph__arena_alloc_array(&walk->model->arena, count, sizeof *numbers);
+    if (numbers == NULL) {
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu blocks", blocks);
+        return "";
+    }
+    memset(numbers, 0, count * sizeof *numbers);
+    for (size_t k = 0; k < columns; k++) {
+        const size_t block = k / PH_NORM_BLOCK;
+        const size_t width = ph__min(PH_NORM_BLOCK, columns - block * PH_NORM_BLOCK);
+        if (is_transposed)
+            numbers[block * columns + k] = 1;
+        else
+            numbers[k * blocks + block] = 1 / (ph_real)width;
+    }
+    struct ph__onnx_tensor tensor = {.name = ph__onnx_name(walk, node, is_transposed ? "spread" : "shares"),
+        .type = PH_ONNX_REAL,
+        .shape = {.num_dims = 2, .dims = {columns, blocks}},
+        .data = numbers};
+    if (is_transposed)
+        tensor.shape = (struct ph_shape){.num_dims = 2, .dims = {blocks, columns}};
+    return ph__onnx_model_tensor(walk->model, &tensor);
+}
+
+/* Divides by the root of a block's mean square, which two products sum and spread over its columns. */
+static void block_norm(struct ph__onnx_walk *walk, const struct ph__node *node)
+{
+    const struct ph__block_norm_attributes *attributes = node->attributes;
+    const size_t columns = ph__last_dim(type_of(walk, node->inputs[0])).extent;
+    const char *x = ph__onnx_input(walk, node, 0), *shares = blocks_of(walk, node, columns, false),
+               *spread = blocks_of(walk, node, columns, true);
+    const char *epsilon = number_of(walk, node, "epsilon", (ph_real)PH_NORM_EPSILON);
+    const char *squares = ph__onnx_emit(walk, node, "squares", "Mul", PH_ONNX_INPUTS(x, x), NULL);
+    const char *means = ph__onnx_emit(walk, node, "means", "MatMul", PH_ONNX_INPUTS(squares, shares), NULL);
+    const char *shifted = ph__onnx_emit(walk, node, "shifted", "Add", PH_ONNX_INPUTS(means, epsilon), NULL);
+    const char *roots = ph__onnx_emit(walk, node, "roots", "Sqrt", PH_ONNX_INPUTS(shifted), NULL);
+    const char *wide = ph__onnx_emit(walk, node, "wide", "MatMul", PH_ONNX_INPUTS(roots, spread), NULL);
+    const char *y = ph__onnx_emit(walk, node, "normed", "Div", PH_ONNX_INPUTS(x, wide), NULL);
+    if (attributes->is_swished)
+        y = ph__onnx_emit(walk, node, "swished", "HardSwish", PH_ONNX_INPUTS(y), NULL);
+    ph__onnx_set_output(walk, node, y);
+}
+
 /* Returns input `index` (B,n,H d) as (B,H,n,d), or in another order of (B,n,H,d). */
 static const char *heads_of(struct ph__onnx_walk *walk, const struct ph__node *node, uint32_t index,
     const char *const parts[2], const int64_t order[4])
@@ -359,6 +412,7 @@ static const struct ph__onnx_entry operators[] = {
     {"scale_rows", multiply},
     {"row_dots", row_dots},
     {"relu", relu},
+    {"hard_swish", hard_swish},
     {"sigmoid", sigmoid},
     {"sum_features", sum_features},
     {"sum_last", sum_last},
@@ -369,6 +423,7 @@ static const struct ph__onnx_entry operators[] = {
     {"dense_embedding", dense_embedding},
     {"batch_norm_inference", batch_norm_inference},
     {"layer_norm", layer_norm},
+    {"block_norm", block_norm},
     {"attention", attention},
     {.name = NULL},
 };

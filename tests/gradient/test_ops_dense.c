@@ -44,6 +44,25 @@ static ph_value deep_layers(struct ph_builder *builder, ph_value x)
     return linear(builder, x, 4, 2, "c", PH_IDENTITY, false);
 }
 
+/* A sum of three numbers is seldom on a kink of hard swish. */
+static ph_value swished_layers(struct ph_builder *builder, ph_value x)
+{
+    x = linear(builder, x, 5, 7, "a", PH_HARD_SWISH, true);
+    x = linear(builder, x, 7, 4, "b", PH_HARD_SWISH, false);
+    return linear(builder, x, 4, 1, "c", PH_IDENTITY, true);
+}
+
+static ph_value normed_layers(struct ph_builder *builder, ph_value x)
+{
+    const struct ph_init init = {PH_INIT_NORMAL, 1};
+    ph_value a = ph_parameter(builder, "a", 2, (size_t[]){7, 5}, init),
+             b = ph_parameter(builder, "b", 2, (size_t[]){4, 7}, init),
+             c = ph_parameter(builder, "c", 2, (size_t[]){6, 4}, init);
+    x = ph_linear_block_norm(builder, x, a, 0, PH_HARD_SWISH);
+    x = ph_linear_block_norm(builder, x, b, 0, PH_SIGMOID);
+    return ph_linear_block_norm(builder, x, c, 0, PH_IDENTITY);
+}
+
 static void linear_has_the_gradient_of_differences(void **state)
 {
     (void)state;
@@ -55,6 +74,10 @@ static void linear_has_the_gradient_of_differences(void **state)
         base.build = layer_without_bias;
         check_gradients(&base);
         base.build = three_layers;
+        check_gradients(&base);
+        base.build = swished_layers;
+        check_gradients(&base);
+        base.build = normed_layers;
         check_gradients(&base);
         base.num_dense = 15;
         base.build = deep_layers;

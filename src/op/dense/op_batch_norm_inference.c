@@ -139,7 +139,7 @@ static bool inference_fuse(struct ph_builder *builder, struct ph__node *node, co
     ph_value folded[2];
     add_fold(builder, node, producer, folded);
     const ph_value inputs[] = {producer->inputs[PH_LINEAR_X], folded[0], folded[1]};
-    ph__become_linear(builder, node, producer, inputs, PH_IDENTITY);
+    ph__become_linear(builder, node, producer, inputs, producer->attributes);
     return true;
 }
 

@@ -1,10 +1,10 @@
-/* y = activation(x W^T + bias), the activation and the bias fused into the product: a following activation
- * node becomes the layer's. In inference a row of y does not depend on its batch (packing PH_PACK_ROW_WISE),
- * and in bf16 precision only the weight is rounded there. x (...,K) of 2 dims or more, whose rows are all its
- * dimensions but the last, W (M,K) packed, bias (M) or absent, y (...,M). The gradient passes the activation
- * first, by y alone:
- *   dx = dy W (linear_backward_data)
- *   dW = dy^T x and db = sum of the rows of dy (linear_backward_weight) */
+/* y = activation(x W^T + bias), or activation(block norm(x W^T + bias)), all of it fused into the product: a
+ * following activation node, or block norm, becomes the layer's. In inference a row of y does not depend on
+ * its batch (packing PH_PACK_ROW_WISE), and in bf16 precision only the weight is rounded there. x (...,K) of
+ * 2 dims or more, whose rows are all its dimensions but the last, W (M,K) packed, bias (M) or absent, y
+ * (...,M). The gradient passes the activation first, by y alone, or by the product, which training keeps
+ * where hard swish or block norm follows it: dx = dy W (linear_backward_data) dW = dy^T x and db = sum of the
+ * rows of dy (linear_backward_weight) */
 #include "op/attributes.h"
 #include "op/operator.h"
 
@@ -154,12 +154,13 @@ static enum ph__packing packing_by_recipe(
 
 /* ---- the input's gradient ---- */
 
-/* Gradient of a linear operator's input, passed on through the activation that made x, if any: inputs dy
- * (...,M), W (M,K) packed transposed, x (...,K) or none; output dx (...,K) = (dy W) * activation'(x). The
- * fuse rule of the activation's backward operator sets the activation. */
+/* Gradient of a linear operator's input, passed on through the activation, or the block norm, that made x, if
+ * any: inputs dy (...,M), W (M,K) packed transposed, and x (...,K), the raw product that became it, or none;
+ * output dx (...,K) = (dy W) * activation'(x). The fuse rule of the other's backward operator sets these. */
 
 struct backward_data_attributes {
     enum ph_activation activation;
+    int is_block_normed;
     enum ph__packing packing;
 };
 
@@ -202,6 +203,7 @@ static ph_status backward_data_run(struct ph__call *call)
         .x = dy->data,
         .packed = call->inputs[PH_LINEAR_BACKWARD_PACKED].data,
         .activation = attributes->activation,
+        .is_block_normed = attributes->is_block_normed,
         .activated = activated->data,
         .is_activated_bf16 = is_bf16(activated),
         .y = dx->data,
@@ -227,21 +229,21 @@ const struct ph__op ph__op_linear_backward_data = {
 static ph_value input_gradient(
     struct ph_builder *builder, ph_value dy, ph_value weight, enum ph__packing packing)
 {
-    const struct backward_data_attributes attributes = {PH_IDENTITY, packing};
+    const struct backward_data_attributes attributes = {PH_IDENTITY, false, packing};
     const ph_value inputs[PH_LINEAR_BACKWARD_NUM_INPUTS] = {dy, pack_weight(builder, weight, packing), 0};
     return ph__emit1(builder, &ph__op_linear_backward_data, NULL, &attributes, sizeof attributes,
         PH_LINEAR_BACKWARD_NUM_INPUTS, inputs);
 }
 
 bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph__node *node,
-    const struct ph__node *producer, enum ph_activation activation)
+    const struct ph__node *producer, enum ph_activation activation, bool is_block_normed)
 {
-    struct backward_data_attributes attributes = {.activation = activation};
+    struct backward_data_attributes attributes = {activation, is_block_normed, PH_PACK_TRANSPOSED};
     if (producer->op != &ph__op_linear_backward_data || producer->inputs[PH_LINEAR_BACKWARD_ACTIVATED] != 0)
         return false;
     attributes.packing = ((const struct backward_data_attributes *)producer->attributes)->packing;
     const ph_value inputs[PH_LINEAR_BACKWARD_NUM_INPUTS] = {producer->inputs[PH_LINEAR_BACKWARD_DY],
-        producer->inputs[PH_LINEAR_BACKWARD_PACKED], node->inputs[PH_ACTIVATION_BACKWARD_Y]};
+        producer->inputs[PH_LINEAR_BACKWARD_PACKED], node->inputs[PH_ACTIVATION_BACKWARD_BY]};
     node->op = &ph__op_linear_backward_data;
     node->name = producer->name;
     node->attributes = ph__builder_copy(builder, &attributes, sizeof attributes);
@@ -314,6 +316,8 @@ const struct ph__op ph__op_linear_backward_weight = {
 
 /* ---- the product ---- */
 
+enum { Y, RAW, NUM_OUTPUTS }; /* RAW: the product alone, which only gradients read */
+
 static ph_status linear_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[PH_LINEAR_X], *weight = &infer->inputs[PH_LINEAR_PACKED],
@@ -321,7 +325,8 @@ static ph_status linear_infer(struct ph__infer *infer)
     if (!ph__type_is_real(x) || x->num_dims < 2 || !ph__dim_equal(ph__last_dim(x), weight->dims[1]) ||
         !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (...,K), weight (M,K), bias (M) or none");
-    infer->outputs[0] = type_with_last(x, weight->dims[0]);
+    for (size_t i = Y; i < infer->num_outputs; i++)
+        infer->outputs[i] = type_with_last(x, weight->dims[0]);
     return PH_OK;
 }
 
@@ -331,13 +336,23 @@ static ph_value weight_of(const struct ph_builder *builder, ph_value packed)
     return ph__builder_producer(builder, packed)->inputs[0];
 }
 
+/* Returns the gradient by the product. */
+static ph_value product_gradient(struct ph_builder *builder, const struct ph__node *node, ph_value dy)
+{
+    const struct ph__linear_attributes *attributes = node->attributes;
+    const bool is_swish = attributes->activation == PH_HARD_SWISH;
+    if (attributes->is_block_normed)
+        return ph__block_norm_gradient(
+            builder, attributes->activation, dy, node->outputs[RAW], node->outputs[Y]);
+    return ph__activation_backward(builder, attributes->activation, dy, node->outputs[is_swish ? RAW : Y]);
+}
+
 static void linear_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
     const struct ph__node node = *gradient->node;
     const struct ph__linear_attributes *attributes = node.attributes;
-    ph_value dy = ph__activation_backward(
-        builder, attributes->activation, gradient->output_gradients[0], node.outputs[0]);
+    const ph_value dy = product_gradient(builder, &node, gradient->output_gradients[Y]);
     if (gradient->is_wanted[PH_LINEAR_X])
         gradient->input_gradients[PH_LINEAR_X] = input_gradient(
             builder, dy, weight_of(builder, node.inputs[PH_LINEAR_PACKED]), attributes->backward_packing);
@@ -366,13 +381,15 @@ static size_t linear_scratch_bytes(const struct ph__call *call)
 static ph_status linear_run(struct ph__call *call)
 {
     const struct ph__linear_attributes *attributes = call->attributes;
-    const struct ph__operand *x = &call->inputs[PH_LINEAR_X], *y = &call->outputs[0];
+    const struct ph__operand *x = &call->inputs[PH_LINEAR_X], *y = &call->outputs[Y];
     const struct ph__gemm_weight_shape shape = weight_shape(call);
     const struct ph__gemm_args args = {.rows = ph__vectors(x),
         .x = x->data,
         .packed = call->inputs[PH_LINEAR_PACKED].data,
         .bias = call->inputs[PH_LINEAR_BIAS].data,
         .activation = attributes->activation,
+        .is_block_normed = attributes->is_block_normed,
+        .raw = call->num_outputs > RAW ? call->outputs[RAW].data : NULL,
         .y = y->data,
         .is_y_bf16 = is_bf16(y),
         .scratch = call->scratch};
@@ -395,18 +412,17 @@ const struct ph__op ph__op_linear = {
 bool ph__is_plain_linear(const struct ph__node *node, uint32_t entry)
 {
     const struct ph__linear_attributes *attributes = node->attributes;
-    return node->op == &ph__op_linear && node->entry == entry && attributes->activation == PH_IDENTITY;
+    return node->op == &ph__op_linear && node->entry == entry && attributes->activation == PH_IDENTITY &&
+           !attributes->is_block_normed;
 }
 
 void ph__become_linear(struct ph_builder *builder, struct ph__node *node, const struct ph__node *linear,
-    const ph_value inputs[PH_LINEAR_NUM_INPUTS], enum ph_activation activation)
+    const ph_value inputs[PH_LINEAR_NUM_INPUTS], const struct ph__linear_attributes *attributes)
 {
-    struct ph__linear_attributes attributes = *(const struct ph__linear_attributes *)linear->attributes;
-    attributes.activation = activation;
     node->op = &ph__op_linear;
     node->name = linear->name;
-    node->attributes = ph__builder_copy(builder, &attributes, sizeof attributes);
-    node->attributes_size = sizeof attributes;
+    node->attributes = ph__builder_copy(builder, attributes, sizeof *attributes);
+    node->attributes_size = sizeof *attributes;
     node->num_inputs = PH_LINEAR_NUM_INPUTS;
     node->inputs = ph__builder_copy(builder, inputs, PH_LINEAR_NUM_INPUTS * sizeof *inputs);
 }
@@ -414,9 +430,12 @@ void ph__become_linear(struct ph_builder *builder, struct ph__node *node, const 
 bool ph__fuse_activation(struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer,
     enum ph_activation activation)
 {
-    if (!ph__is_plain_linear(producer, node->entry))
+    const struct ph__linear_attributes *linear = producer->attributes;
+    if (producer->op != &ph__op_linear || producer->entry != node->entry || linear->activation != PH_IDENTITY)
         return false;
-    ph__become_linear(builder, node, producer, producer->inputs, activation);
+    struct ph__linear_attributes attributes = *linear;
+    attributes.activation = activation;
+    ph__become_linear(builder, node, producer, producer->inputs, &attributes);
     return true;
 }
 
@@ -427,15 +446,35 @@ static enum ph__packing packing_of(const struct ph_builder *builder)
     return builder->precision == PH_PRECISION_BF16 ? PH_PACK_ROW_WISE_BF16 : PH_PACK_ROW_WISE;
 }
 
-ph_value ph_linear(
-    struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation)
+static ph_value add_linear(struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias,
+    enum ph_activation activation, bool is_block_normed)
 {
     add_site(builder, weight);
     const enum ph__packing packing = packing_by_recipe(builder, weight, false, packing_of(builder));
-    struct ph__linear_attributes attributes = {activation, packing, PH_PACK_TRANSPOSED};
+    struct ph__linear_attributes attributes = {activation, is_block_normed, packing, PH_PACK_TRANSPOSED};
     if (ph_builder_mode(builder) == PH_TRAINING)
         attributes.backward_packing = packing_by_recipe(builder, weight, true, PH_PACK_TRANSPOSED);
     const ph_value inputs[PH_LINEAR_NUM_INPUTS] = {x, pack_weight(builder, weight, packing), bias};
-    return ph__emit1(
-        builder, &ph__op_linear, NULL, &attributes, sizeof attributes, PH_LINEAR_NUM_INPUTS, inputs);
+    const bool has_raw = is_block_normed || activation == PH_HARD_SWISH;
+    ph_value outputs[NUM_OUTPUTS] = {0};
+    ph__emit(builder, &ph__op_linear, NULL, &attributes, sizeof attributes, PH_LINEAR_NUM_INPUTS, inputs,
+        has_raw ? NUM_OUTPUTS : 1, outputs);
+    return outputs[Y];
+}
+
+/* Inference programs have nodes of their own for what follows the product, until they are fused. */
+ph_value ph_linear(
+    struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation)
+{
+    if (activation == PH_HARD_SWISH && ph_builder_mode(builder) != PH_TRAINING)
+        return ph_hard_swish(builder, add_linear(builder, x, weight, bias, PH_IDENTITY, false));
+    return add_linear(builder, x, weight, bias, activation, false);
+}
+
+ph_value ph_linear_block_norm(
+    struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation)
+{
+    if (ph_builder_mode(builder) != PH_TRAINING)
+        return ph_block_norm(builder, add_linear(builder, x, weight, bias, PH_IDENTITY, false), activation);
+    return add_linear(builder, x, weight, bias, activation, true);
 }

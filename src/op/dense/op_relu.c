@@ -43,7 +43,7 @@ static ph_status relu_backward_run(struct ph__call *call)
 static bool relu_backward_fuse(
     struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer)
 {
-    return ph__fuse_activation_backward(builder, node, producer, PH_RELU);
+    return ph__fuse_activation_backward(builder, node, producer, PH_RELU, false);
 }
 
 const struct ph__op ph__op_relu_backward = {

@@ -49,7 +49,7 @@ static void sigmoid_backward_cost(const struct ph__call *call, struct ph__cost *
 static bool sigmoid_backward_fuse(
     struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer)
 {
-    return ph__fuse_activation_backward(builder, node, producer, PH_SIGMOID);
+    return ph__fuse_activation_backward(builder, node, producer, PH_SIGMOID, false);
 }
 
 const struct ph__op ph__op_sigmoid_backward = {
