@@ -18,6 +18,7 @@ extern "C" {
 #endif
 
 enum ph_interaction { PH_INTERACTION_DOT, PH_INTERACTION_CAT };
+enum ph_bias_layers { PH_BIAS_ALL, PH_BIAS_LAST };
 enum ph_tower_module { PH_TOWER_LINEAR, PH_TOWER_CROSS, PH_TOWER_IDENTITY };
 
 /* The keys under "model" of a config (docs/CONFIG.md). Arrays are borrowed. */
@@ -32,6 +33,8 @@ struct ph_model_settings {
     const int64_t *top_units; /* DLRM: hidden layers over the interaction; if empty: hidden_units */
     size_t num_top_units;
     bool batch_norm;
+    bool block_norm;                 /* not with batch_norm */
+    enum ph_bias_layers bias;        /* linear layers that have a bias: all, or the logits' alone */
     double dropout;                  /* rate in [0,1), after each hidden layer; 0: none */
     enum ph_activation activation;   /* activation of hidden layers */
     enum ph_pooling pooling;         /* pooling of the ids of one bag */

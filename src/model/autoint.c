@@ -83,7 +83,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     x = ph__layer_flatten(builder, x);
     ph_name_value(builder, "attention", x);
     ph_value logits =
-        ph__layer_affine(builder, "attention.output", x, features->num_tasks, PH_IDENTITY); /* (B,T) */
+        ph__layer_affine(builder, "attention.output", x, features->num_tasks, PH_IDENTITY, NULL); /* (B,T) */
     if (settings->num_hidden_units > 0)
         logits = ph_add(builder, logits,
             ph__layer_deep(builder, ph__layer_flatten(builder, vectors), settings, features));

@@ -46,8 +46,9 @@ static ph_value first_of(struct ph_builder *builder, const struct ph_model_setti
 }
 
 /* Returns W x + b, or U (V^T x) + b. */
-static ph_value linear_part(struct ph_builder *builder, size_t rank, ph_value x)
+static ph_value linear_part(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
+    const size_t rank = (size_t)((const struct dcn_v2_keys *)settings->own)->rank;
     const size_t width = ph__layer_extent(builder, x, 1);
     if (rank > 0) {
         ph_value v = ph_parameter(builder, "v", 2, (size_t[]){rank, width}, ph__layer_xavier);
@@ -55,16 +56,17 @@ static ph_value linear_part(struct ph_builder *builder, size_t rank, ph_value x)
     }
     ph_value weight = ph_parameter(
         builder, rank > 0 ? "u" : "weight", 2, (size_t[]){width, rank > 0 ? rank : width}, ph__layer_xavier);
-    ph_value bias = ph_parameter(builder, "bias", 1, &width, ph__layer_zeros);
-    return ph_linear(builder, x, weight, bias, PH_IDENTITY);
+    return ph_linear(builder, x, weight, ph__layer_bias(builder, width, settings), PH_IDENTITY);
 }
 
-static ph_value cross_layers(struct ph_builder *builder, const struct dcn_v2_keys *own, ph_value first)
+static ph_value cross_layers(
+    struct ph_builder *builder, ph_value first, const struct ph_model_settings *settings)
 {
+    const struct dcn_v2_keys *own = settings->own;
     ph_value x = first;
     for (size_t layer = 0; layer < (size_t)own->layers; layer++) {
         ph__layer_push_index(builder, "cross", layer);
-        x = ph_cross(builder, first, linear_part(builder, (size_t)own->rank, x), x);
+        x = ph_cross(builder, first, linear_part(builder, x, settings), x);
         ph_builder_pop_scope(builder);
     }
     return x;
@@ -75,7 +77,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 {
     const struct dcn_v2_keys *own = settings->own;
     ph_value first = first_of(builder, settings, features); /* (B,K) */
-    ph_value x = cross_layers(builder, own, first);         /* (B,K) */
+    ph_value x = cross_layers(builder, first, settings);    /* (B,K) */
     if (settings->num_hidden_units > 0 && own->structure == STACKED)
         x = ph__layer_hidden(builder, x, settings);
     else if (settings->num_hidden_units > 0)

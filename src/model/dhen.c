@@ -66,7 +66,7 @@ static ph_value dot_module(struct ph_builder *builder, ph_value x, const struct 
     ph_value pairs = ph__layer_extent(builder, x, 1) > 1
                          ? ph_dot_interaction(builder, 0, x)
                          : ph_row_dots(builder, ph__layer_flatten(builder, x), ph__layer_flatten(builder, x));
-    ph_value u = ph__layer_affine(builder, "mix", pairs, dims[0] * dims[1], PH_IDENTITY);
+    ph_value u = ph__layer_affine(builder, "mix", pairs, dims[0] * dims[1], PH_IDENTITY, settings);
     return ph_reshape(builder, u, 2, dims);
 }
 
@@ -79,15 +79,17 @@ static ph_value attention_module(
     if (width % (size_t)own->heads != 0)
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "model.dhen: embedding_dim %zu is not a multiple of %lld heads", width, (long long)own->heads);
-    ph_value y = ph_attention(builder, ph__layer_affine(builder, "query", x, width, PH_IDENTITY),
-        ph__layer_affine(builder, "key", x, width, PH_IDENTITY),
-        ph__layer_affine(builder, "value", x, width, PH_IDENTITY), 0,
+    ph_value y = ph_attention(builder, ph__layer_affine(builder, "query", x, width, PH_IDENTITY, settings),
+        ph__layer_affine(builder, "key", x, width, PH_IDENTITY, settings),
+        ph__layer_affine(builder, "value", x, width, PH_IDENTITY, settings), 0,
         &(struct ph_attention_options){
             .size = sizeof(struct ph_attention_options), .num_heads = (size_t)own->heads});
-    y = ph__layer_drop(builder, ph__layer_affine(builder, "output", y, width, PH_IDENTITY), settings);
+    y = ph__layer_drop(
+        builder, ph__layer_affine(builder, "output", y, width, PH_IDENTITY, settings), settings);
     y = ph__layer_norm(builder, "norm.0", ph_add(builder, y, x));
-    ph_value z = ph__layer_affine(builder, "feed.0", y, 2 * width, PH_RELU);
-    z = ph__layer_drop(builder, ph__layer_affine(builder, "feed.1", z, width, PH_IDENTITY), settings);
+    ph_value z = ph__layer_affine(builder, "feed.0", y, 2 * width, PH_RELU, settings);
+    z = ph__layer_drop(
+        builder, ph__layer_affine(builder, "feed.1", z, width, PH_IDENTITY, settings), settings);
     y = ph__layer_norm(builder, "norm.1", ph_add(builder, z, y));
     return ph__layer_mix(builder, "mix", y, (size_t)own->outputs);
 }

@@ -80,14 +80,14 @@ static ph_value weights_of(struct ph_builder *builder, ph_value target, ph_value
     const struct din_keys *own = settings->own;
     struct ph_model_settings plain =
         *settings; /* items are not samples: their statistics would be histories' lengths */
-    plain.batch_norm = false;
+    plain.batch_norm = plain.block_norm = false;
     ph_value t = ph_repeat_rows(builder, target, bags);
     const ph_value parts[] = {
         t, items, ph_add(builder, t, ph_scale(builder, items, -1)), ph_multiply(builder, t, items)};
     ph_value x = ph_concat(builder, 4, parts, 1); /* (M,4D) */
     x = ph__layer_perceptron(
         builder, "hidden", x, own->attention_units.items, own->attention_units.count, &plain);
-    return ph__layer_affine(builder, "output", x, 1, PH_IDENTITY);
+    return ph__layer_affine(builder, "output", x, 1, PH_IDENTITY, settings);
 }
 
 /* Summarises one history for its target: (B,D). */

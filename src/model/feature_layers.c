@@ -198,7 +198,8 @@ ph_value ph__feature_bottom(struct ph_builder *builder, const struct ph_model_se
     ph_value x = ph_input_dense(builder, features->num_dense);
     x = ph__layer_perceptron(
         builder, "bottom", x, settings->bottom_units, settings->num_bottom_units, settings);
-    return ph__layer_affine(builder, "bottom.output", x, ph__vector_width(settings), settings->activation);
+    return ph__layer_affine(
+        builder, "bottom.output", x, ph__vector_width(settings), settings->activation, settings);
 }
 
 ph_value ph__feature_vectors_and_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,

@@ -56,10 +56,10 @@ static ph_value gated(struct ph_builder *builder, const struct stream *stream, p
         builder, ph__feature_named_embeddings(builder, stream->context, settings, features));
     for (size_t i = 0; i < own->gate_units.count; i++) {
         ph__layer_push_index(builder, "hidden", i);
-        c = ph__layer_affine(builder, "linear", c, (size_t)own->gate_units.items[i], PH_RELU);
+        c = ph__layer_affine(builder, "linear", c, (size_t)own->gate_units.items[i], PH_RELU, settings);
         ph_builder_pop_scope(builder);
     }
-    c = ph__layer_affine(builder, "output", c, ph__layer_extent(builder, x, 1), PH_SIGMOID);
+    c = ph__layer_affine(builder, "output", c, ph__layer_extent(builder, x, 1), PH_SIGMOID, settings);
     ph_builder_pop_scope(builder);
     return ph_multiply(builder, x, ph_scale(builder, c, 2));
 }

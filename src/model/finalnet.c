@@ -51,10 +51,12 @@ static ph_value field_gate(struct ph_builder *builder, ph_value x)
 }
 
 /* (B,K) -> (B,units) */
-static ph_value factorised(struct ph_builder *builder, ph_value x, size_t units, enum residual residual)
+static ph_value factorised(
+    struct ph_builder *builder, ph_value x, size_t units, const struct ph_model_settings *settings)
 {
+    const enum residual residual = (enum residual)((const struct finalnet_keys *)settings->own)->residual;
     const size_t half = residual == SUM ? units : units / 2;
-    ph_value h = ph__layer_affine(builder, "interaction", x, 2 * half, PH_IDENTITY);
+    ph_value h = ph__layer_affine(builder, "interaction", x, 2 * half, PH_IDENTITY, settings);
     ph_value h2 = ph_slice(builder, h, 1, 0, half), h1 = ph_slice(builder, h, 1, half, half);
     if (residual == SUM)
         return ph_cross(builder, h1, h2, h2);
@@ -73,7 +75,7 @@ static ph_value block(struct ph_builder *builder, const char *name, ph_value x,
                 "model.finalnet: a layer of %lld units must be even with residual concat",
                 (long long)units->items[i]);
         ph__layer_push_index(builder, "layer", i);
-        x = factorised(builder, x, (size_t)units->items[i], (enum residual)own->residual);
+        x = factorised(builder, x, (size_t)units->items[i], settings);
         x = ph__layer_activate(builder, x, settings);
         ph_builder_pop_scope(builder);
     }

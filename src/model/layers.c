@@ -24,19 +24,29 @@ static size_t width_of(struct ph_builder *builder, ph_value x)
     return x != 0 ? ph__layer_extent(builder, x, ph_value_type(builder, x).num_dims - 1) : 1;
 }
 
-static ph_value affine(struct ph_builder *builder, ph_value x, size_t units, enum ph_activation activation)
+ph_value ph__layer_bias(struct ph_builder *builder, size_t units, const struct ph_model_settings *settings)
 {
-    ph_value weight =
-        ph_parameter(builder, "weight", 2, (size_t[]){units, width_of(builder, x)}, ph__layer_xavier);
-    ph_value bias = ph_parameter(builder, "bias", 1, (size_t[]){units}, ph__layer_zeros);
-    return ph_linear(builder, x, weight, bias, activation);
+    const bool has_bias = settings == NULL || settings->bias == PH_BIAS_ALL;
+    return has_bias ? ph_parameter(builder, "bias", 1, &units, ph__layer_zeros) : 0;
 }
 
-ph_value ph__layer_affine(
-    struct ph_builder *builder, const char *name, ph_value x, size_t units, enum ph_activation activation)
+static ph_value weight_of(struct ph_builder *builder, ph_value x, size_t units)
+{
+    return ph_parameter(builder, "weight", 2, (size_t[]){units, width_of(builder, x)}, ph__layer_xavier);
+}
+
+static ph_value affine(struct ph_builder *builder, ph_value x, size_t units, enum ph_activation activation,
+    const struct ph_model_settings *settings)
+{
+    ph_value weight = weight_of(builder, x, units);
+    return ph_linear(builder, x, weight, ph__layer_bias(builder, units, settings), activation);
+}
+
+ph_value ph__layer_affine(struct ph_builder *builder, const char *name, ph_value x, size_t units,
+    enum ph_activation activation, const struct ph_model_settings *settings)
 {
     ph_builder_push_scope(builder, name);
-    ph_value y = affine(builder, x, units, activation);
+    ph_value y = affine(builder, x, units, activation, settings);
     ph_builder_pop_scope(builder);
     return y;
 }
@@ -48,6 +58,8 @@ ph_value ph__layer_rectify(struct ph_builder *builder, ph_value x, const struct 
         return ph_relu(builder, x);
     case PH_SIGMOID:
         return ph_sigmoid(builder, x);
+    case PH_HARD_SWISH:
+        return ph_hard_swish(builder, x);
     default:
         return x;
     }
@@ -71,6 +83,8 @@ ph_value ph__layer_norm(struct ph_builder *builder, const char *name, ph_value x
 
 ph_value ph__layer_activate(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
+    if (settings->block_norm)
+        return ph__layer_drop(builder, ph_block_norm(builder, x, settings->activation), settings);
     if (settings->batch_norm) {
         const size_t units = ph__layer_extent(builder, x, 1);
         ph_value gamma = ph_parameter(builder, "norm.gamma", 1, &units, ph__layer_ones);
@@ -85,8 +99,13 @@ static ph_value hidden_layer(
     struct ph_builder *builder, ph_value x, size_t units, const struct ph_model_settings *settings)
 {
     if (settings->batch_norm)
-        return ph__layer_activate(builder, affine(builder, x, units, PH_IDENTITY), settings);
-    x = affine(builder, x, units, settings->activation);
+        return ph__layer_activate(builder, affine(builder, x, units, PH_IDENTITY, settings), settings);
+    if (settings->block_norm) {
+        ph_value weight = weight_of(builder, x, units), bias = ph__layer_bias(builder, units, settings);
+        x = ph_linear_block_norm(builder, x, weight, bias, settings->activation);
+    } else {
+        x = affine(builder, x, units, settings->activation, settings);
+    }
     return ph__layer_drop(builder, x, settings);
 }
 
@@ -110,7 +129,7 @@ ph_value ph__layer_hidden(struct ph_builder *builder, ph_value x, const struct p
 ph_value ph__layer_logits(struct ph_builder *builder, ph_value x, size_t num_tasks)
 {
     ph_name_value(builder, "hidden", x);
-    return ph__layer_affine(builder, "output", x, num_tasks, PH_IDENTITY);
+    return ph__layer_affine(builder, "output", x, num_tasks, PH_IDENTITY, NULL);
 }
 
 ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings,

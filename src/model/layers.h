@@ -15,23 +15,26 @@ size_t ph__layer_extent(struct ph_builder *builder, ph_value x, size_t axis);
 void ph__layer_push_index(struct ph_builder *builder, const char *name, size_t index);
 
 /* Returns activation(x W^T + b) of x (B,K) or (B,...,K): (B,units), (B,...,units). Parameters "<name>.weight"
- * (units,K), "<name>.bias" (units). */
-ph_value ph__layer_affine(
-    struct ph_builder *builder, const char *name, ph_value x, size_t units, enum ph_activation activation);
+ * (units,K), "<name>.bias" (units) where ph__layer_bias has one. */
+ph_value ph__layer_affine(struct ph_builder *builder, const char *name, ph_value x, size_t units,
+    enum ph_activation activation, const struct ph_model_settings *settings);
+/* Returns the parameter "bias" (units) of a linear layer, or 0 where the settings give hidden layers none;
+ * settings NULL: a layer of logits, which always has one. */
+ph_value ph__layer_bias(struct ph_builder *builder, size_t units, const struct ph_model_settings *settings);
 
 /* Apply the settings' activation, or their dropout, to x: shapes stay. */
 ph_value ph__layer_rectify(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
 ph_value ph__layer_drop(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
 
-/* Ends a hidden layer behind its linear part: batch norm, activation, dropout as the settings say. x (B,K).
- * Parameters "norm.…" of the current scope. */
+/* Ends a hidden layer behind its linear part: batch or block norm, activation, dropout as the settings say. x
+ * (B,K). Parameters "norm.…" of the current scope. */
 ph_value ph__layer_activate(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
 
 /* Layer norm over the last dimension, with parameters "<name>.gamma", "<name>.beta". */
 ph_value ph__layer_norm(struct ph_builder *builder, const char *name, ph_value x);
 
-/* Builds hidden layers, each linear -> batch norm -> activation -> dropout as the settings say: (B, units of
- * the last). Layer i's parameters are "<name>.<i>.…". */
+/* Builds hidden layers, each linear -> batch or block norm -> activation -> dropout as the settings say: (B,
+ * units of the last). Layer i's parameters are "<name>.<i>.…". */
 ph_value ph__layer_perceptron(struct ph_builder *builder, const char *name, ph_value x, const int64_t *units,
     size_t num_units, const struct ph_model_settings *settings);
 

@@ -40,21 +40,23 @@ static const struct ph__option_table keys = {
 };
 
 /* Returns mask(e) * v: (B,K). */
-static ph_value masked(struct ph_builder *builder, double reduction, ph_value embeddings, ph_value v)
+static ph_value masked(
+    struct ph_builder *builder, ph_value embeddings, ph_value v, const struct ph_model_settings *settings)
 {
+    const struct masknet_keys *own = settings->own;
     const size_t width = ph__layer_extent(builder, v, 1);
-    const double inner = reduction * (double)width;
-    ph_value mask = ph__layer_affine(builder, "mask.0", embeddings, inner >= 1 ? (size_t)inner : 1, PH_RELU);
-    return ph_multiply(builder, ph__layer_affine(builder, "mask.1", mask, width, PH_IDENTITY), v);
+    const double inner = own->reduction * (double)width;
+    ph_value mask =
+        ph__layer_affine(builder, "mask.0", embeddings, inner >= 1 ? (size_t)inner : 1, PH_RELU, settings);
+    return ph_multiply(builder, ph__layer_affine(builder, "mask.1", mask, width, PH_IDENTITY, settings), v);
 }
 
 /* Builds block `index`: (B,units). */
 static ph_value block(struct ph_builder *builder, size_t index, ph_value embeddings, ph_value v, size_t units,
     const struct ph_model_settings *settings)
 {
-    const struct masknet_keys *own = settings->own;
     ph__layer_push_index(builder, "block", index);
-    v = masked(builder, own->reduction, embeddings, v);
+    v = masked(builder, embeddings, v, settings);
     const size_t dims[] = {units, ph__layer_extent(builder, v, 1)};
     ph_value weight = ph_parameter(builder, "weight", 2, dims, ph__layer_xavier);
     v = ph__layer_norm(builder, "norm", ph_linear(builder, v, weight, 0, PH_IDENTITY));

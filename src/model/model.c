@@ -54,6 +54,14 @@ static bool are_positive(const int64_t *units, size_t num_units)
     return true;
 }
 
+ph_status ph__model_check_norms(const struct ph_model_settings *settings)
+{
+    if (settings->batch_norm && settings->block_norm)
+        return ph_fail(
+            PH_ERROR_CONFIG, "model.batch_norm and model.block_norm are both true; choose one of them");
+    return PH_OK;
+}
+
 /* Builds with the defaults of the kind's own keys, for settings that were not read from a config. */
 static ph_value build_with_defaults(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
@@ -104,6 +112,8 @@ ph_value ph_model_build(struct ph_builder *builder, const struct ph_model_settin
         !are_positive(settings->bottom_units, settings->num_bottom_units) ||
         !are_positive(settings->top_units, settings->num_top_units))
         return ph_builder_fail(builder, PH_ERROR_CONFIG, "a hidden layer needs at least one unit");
+    if (ph__model_check_norms(settings) != PH_OK)
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "%s", ph_error_text());
     if (ph__has_towers(settings) && !check_towers(builder, settings))
         return 0;
     if (models[settings->kind]->keys != NULL && settings->own == NULL)

@@ -30,6 +30,9 @@ enum ph__model_kind {
     PH_NUM_MODELS
 };
 
+/* Refuses batch norm beside block norm, with PH_ERROR_CONFIG. */
+ph_status ph__model_check_norms(const struct ph_model_settings *settings);
+
 /* Returns a kind's model; kind in [0, PH_NUM_MODELS). */
 const struct ph__model *ph__model(int kind);
 

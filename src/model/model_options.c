@@ -36,10 +36,16 @@ static const struct ph__option options[] = {
         "dlrm: widths of the hidden layers over the interaction. Empty: hidden_units."),
     PH_BOOL_KEY("batch_norm", FIELD(settings.batch_norm), "false",
         "true: batch norm in each hidden layer: linear, batch norm, activation, dropout."),
+    PH_BOOL_KEY("block_norm", FIELD(settings.block_norm), "false",
+        "true: block norm in its place: x / sqrt(mean square + 1e-6) over blocks of 256 features, without "
+        "parameters. Beside batch_norm it is an error."),
+    PH_CHOICE_KEY("bias", FIELD(settings.bias), "all", "all|last",
+        "Linear layers that have a bias. all: each. last: that of the logits alone."),
     PH_NUMBER_KEY("dropout", FIELD(settings.dropout), "0", 0, 0.99,
         "Share of the outputs of each hidden layer that training drops. 0: no dropout."),
-    PH_CHOICE_KEY("activation", FIELD(settings.activation), "relu", "identity|relu|sigmoid",
-        "Activation of hidden layers. identity: x. relu: max(x, 0). sigmoid: 1 / (1 + exp(-x))."),
+    PH_CHOICE_KEY("activation", FIELD(settings.activation), "relu", "identity|relu|sigmoid|hard_swish",
+        "Activation of hidden layers. identity: x. relu: max(x, 0). sigmoid: 1 / (1 + exp(-x)). hard_swish: "
+        "x clamp(x + 3, 0, 6) / 6."),
     PH_CHOICE_KEY("pooling", FIELD(settings.pooling), "sum", "sum|mean",
         "Pooling of the vectors of several ids of a field. sum: their sum. mean: their mean."),
     PH_CHOICE_KEY("interaction", FIELD(settings.interaction), "dot", "dot|cat",
@@ -146,6 +152,7 @@ ph_status ph__model_section_finish(
     settings->top_units = section->top_units.items;
     settings->num_top_units = section->top_units.count;
     settings->own = ph__model(settings->kind)->keys != NULL ? section->own[settings->kind].bytes : NULL;
+    PH_TRY(ph__model_check_norms(settings));
     return refuse_others(section, arena);
 }
 

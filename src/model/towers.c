@@ -181,21 +181,23 @@ static ph_value cross(struct ph_builder *builder, ph_value x)
 }
 
 /* Returns `count` vectors that are linear in x (B,K): (B,count,D). */
-static ph_value vectors_of(struct ph_builder *builder, ph_value x, size_t count, size_t dim)
+static ph_value vectors_of(struct ph_builder *builder, ph_value x, size_t count, size_t dim,
+    const struct ph_model_settings *settings)
 {
     if (count == 0)
         return 0;
-    x = ph__layer_affine(builder, "all", x, count * dim, PH_IDENTITY);
+    x = ph__layer_affine(builder, "all", x, count * dim, PH_IDENTITY, settings);
     return ph_reshape(builder, x, 2, (size_t[]){count, dim});
 }
 
 /* Returns `count` vectors for each of the features of x (B,F,N): (B, count F, D). */
-static ph_value vectors_of_each(struct ph_builder *builder, ph_value x, size_t count, size_t dim)
+static ph_value vectors_of_each(struct ph_builder *builder, ph_value x, size_t count, size_t dim,
+    const struct ph_model_settings *settings)
 {
     const size_t num_features = ph__layer_extent(builder, x, 1);
     if (count == 0)
         return 0;
-    x = ph__layer_affine(builder, "each", x, count * dim, PH_IDENTITY); /* (B,F, count D) */
+    x = ph__layer_affine(builder, "each", x, count * dim, PH_IDENTITY, settings); /* (B,F, count D) */
     return ph_reshape(builder, x, 2, (size_t[]){count * num_features, dim});
 }
 
@@ -204,10 +206,10 @@ static ph_value compressed(struct ph_builder *builder, ph_value x, const struct 
     const size_t dim = ph__vector_width(settings), num_features = ph__layer_extent(builder, x, 1);
     const bool is_cross = settings->tower_module == PH_TOWER_CROSS;
     const ph_value all = ph__layer_flatten(builder, x); /* (B, F N) */
-    ph_value y = vectors_of(
-        builder, is_cross ? cross(builder, all) : all, (size_t)settings->tower_outputs * num_features, dim);
+    ph_value y = vectors_of(builder, is_cross ? cross(builder, all) : all,
+        (size_t)settings->tower_outputs * num_features, dim, settings);
     return ph__layer_beside(
-        builder, y, vectors_of_each(builder, x, (size_t)settings->tower_feature_outputs, dim));
+        builder, y, vectors_of_each(builder, x, (size_t)settings->tower_feature_outputs, dim, settings));
 }
 
 ph_value ph__tower_module(

@@ -47,23 +47,25 @@ static const struct ph__option_table keys = {
 
 /* Returns Y^T X with a Y made from the input: (B,k,D). */
 static ph_value attentive_projection(
-    struct ph_builder *builder, const struct wukong_keys *own, ph_value x, size_t rank)
+    struct ph_builder *builder, ph_value x, size_t rank, const struct ph_model_settings *settings)
 {
+    const struct wukong_keys *own = settings->own;
     const size_t n = ph__layer_extent(builder, x, 1);
     const size_t units = own->fm_units.count > 0 ? (size_t)own->fm_units.items[0] : rank;
     ph_value y = ph__layer_mix(builder, "attentive.weight", x, (size_t)own->attentive_inputs);
-    y = ph__layer_affine(builder, "attentive.0", ph__layer_flatten(builder, y), units, PH_RELU);
-    y = ph__layer_affine(builder, "attentive.1", y, rank * n, PH_IDENTITY);
+    y = ph__layer_affine(builder, "attentive.0", ph__layer_flatten(builder, y), units, PH_RELU, settings);
+    y = ph__layer_affine(builder, "attentive.1", y, rank * n, PH_IDENTITY, settings);
     return ph_batch_product(builder, ph_reshape(builder, y, 2, (size_t[]){rank, n}), x, false, false);
 }
 
 /* Returns the products of all rows of x with those of the projection, side by side: (B, n * k). */
-static ph_value products(struct ph_builder *builder, const struct wukong_keys *own, ph_value x)
+static ph_value products(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
+    const struct wukong_keys *own = settings->own;
     const size_t rank = (size_t)own->rank;
     ph_value projection = x; /* (B,n,D) */
     if (rank > 0 && own->attentive_inputs > 0)
-        projection = attentive_projection(builder, own, x, rank);
+        projection = attentive_projection(builder, x, rank, settings);
     else if (rank > 0)
         projection = ph__layer_mix(builder, "projection", x, rank);
     return ph__layer_flatten(builder, ph_batch_product(builder, x, projection, false, true));
@@ -76,11 +78,11 @@ static ph_value fm_block(struct ph_builder *builder, ph_value x, const struct ph
     const size_t dims[] = {(size_t)own->fm_outputs, ph__layer_extent(builder, x, 2)};
     ph_builder_push_scope(builder, "fm");
     struct ph_model_settings plain = *settings; /* the block has its own layer norm */
-    plain.batch_norm = false;
-    ph_value y = products(builder, own, x);
+    plain.batch_norm = plain.block_norm = false;
+    ph_value y = products(builder, x, settings);
     y = own->layer_norm ? ph__layer_norm(builder, "norm", y) : y;
     y = ph__layer_perceptron(builder, "hidden", y, own->fm_units.items, own->fm_units.count, &plain);
-    y = ph__layer_affine(builder, "output", y, dims[0] * dims[1], settings->activation);
+    y = ph__layer_affine(builder, "output", y, dims[0] * dims[1], settings->activation, settings);
     ph_builder_pop_scope(builder);
     return ph_reshape(builder, y, 2, dims);
 }

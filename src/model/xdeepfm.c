@@ -47,7 +47,7 @@ static ph_value cin(
         sums = ph__layer_beside(builder, sums, ph_sum_last(builder, x));
     }
     ph_name_value(builder, "cin", sums);
-    return ph__layer_affine(builder, "cin.output", sums, num_tasks, PH_IDENTITY);
+    return ph__layer_affine(builder, "cin.output", sums, num_tasks, PH_IDENTITY, NULL);
 }
 
 static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,

@@ -1,5 +1,6 @@
 /* Every model's gradients, and its variants', against central differences. Sigmoids in place of ReLU, so that
- * no difference straddles a kink; batch norm and dropout as in training. */
+ * no difference straddles a kink; batch norm and dropout as in training. Then block norm and hard swish,
+ * whose slope alone has kinks, without biases. */
 #include "gradient/gradient_check.h"
 
 #include <stdio.h>
@@ -43,9 +44,11 @@ static void check(
         .num_hidden_units = 2,
         .bottom_units = hidden_units,
         .num_bottom_units = 1,
-        .batch_norm = true,
+        .batch_norm = !of->block_norm,
+        .block_norm = of->block_norm,
+        .bias = of->bias,
         .dropout = 0.25,
-        .activation = PH_SIGMOID,
+        .activation = of->block_norm ? PH_HARD_SWISH : PH_SIGMOID,
         .interaction = interaction,
     };
     features = (struct ph_model_features){
@@ -73,6 +76,8 @@ static void every_model_has_the_gradients_of_differences(void **state)
         check(&of, NUM_DENSE, 1, PH_INTERACTION_DOT);
         check(&of, 0, 1, PH_INTERACTION_DOT);
         check(&of, NUM_DENSE, 2, PH_INTERACTION_CAT);
+        const struct ph_model_settings lean = {.kind = kind, .block_norm = true, .bias = PH_BIAS_LAST};
+        check(&lean, NUM_DENSE, 1, PH_INTERACTION_DOT);
     }
 }
 

@@ -55,6 +55,8 @@ for ranks in "$@"; do
     same "$ranks" 'mode: keep_after_forward, unit_bytes: 65536' --set optimizer.kind=rowwise_adagrad
     same "$ranks" 'mode: full, unit_bytes: 65536' --set train.precision=bf16 --set parallel.overlap=false
     same "$ranks" 'mode: full, unit_bytes: 65536' --set train.recipes=recipes.json
+    same "$ranks" 'mode: full, unit_bytes: 65536' --set model.batch_norm=false --set model.block_norm=true --set model.bias=last \
+        --set model.activation=hard_swish
     same "$ranks" "mode: hybrid, group: $ranks, unit_bytes: 65536"
     same "$ranks" 'mode: hybrid, group: 1, unit_bytes: 65536'
 done

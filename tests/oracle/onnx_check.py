@@ -71,6 +71,10 @@ CASES = {
     "dhen of weighted sums": ("kind: dhen, dhen: {ensemble: weighted, heads: 2}", MIXED, 3, 1),
     "dlrm of towers": ("kind: dlrm, towers: 'user, order | single, tags', tower_dim: 4", MIXED, 3, 1),
     "dcn of towers": ("kind: dcn, pooling: mean, towers: 'tags | user, bought', tower_module: cross", WEIGHTS, 1, 1),
+    "dnn of block norm": (
+        "kind: dnn, block_norm: true, bias: last, activation: hard_swish, hidden_units: [300, 24]", MIXED, 3, 1),
+    "finalnet of block norm": ("kind: finalnet, block_norm: true", MIXED, 3, 1),
+    "dlrm of hard swish": ("kind: dlrm, activation: hard_swish, bottom_units: [16]", MIXED, 3, 1),
     "din": ("kind: din, batch_norm: true", MIXED, 3, 1),
 }
 
@@ -106,10 +110,11 @@ def write_config(path, model, features, num_dense, num_tasks):
         f"{{name: {name}, kind: id, encoding: raw, rows: {TABLE_ROWS}{kind}}}"
         for name, kind in features
     ]
+    hidden = "" if "hidden_units" in model else ", hidden_units: [24, 12]"
     path.write_text(
         "seed: 3\nthreads: 1\n"
         f"data: {{train: {path.parent}/rows.tsv, format: tsv, list_separator: '^', fields: [{', '.join(fields)}]}}\n"
-        f"model: {{{model}, embedding_dim: 6, embedding_init_std: 0.3, hidden_units: [24, 12]}}\n"
+        f"model: {{{model}, embedding_dim: 6, embedding_init_std: 0.3{hidden}}}\n"
         "train: {epochs: 1, batch_size: 50, report_seconds: 0}\n"
         "optimizer: {kind: adam, learning_rate: 0.02}\n"
     )

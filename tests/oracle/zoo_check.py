@@ -42,7 +42,7 @@ HISTORY, HISTORIES = ["user", "seen", "item", "tags"], ["user", "seen", "item", 
 
 # The keys of "model" and, by kind, of "model.<kind>" that a case does not say.
 COMMON = dict(embedding_dim=6, embedding_init_std=0.3, hidden_units=[24, 12], bottom_units=[], top_units=[],
-    batch_norm=False, dropout=0, activation="relu", pooling="sum", interaction="dot")
+    batch_norm=False, block_norm=False, bias="all", dropout=0, activation="relu", pooling="sum", interaction="dot")
 OWN = {
     "dcn": dict(layers=3),
     "dcn_v2": dict(layers=2, rank=0, structure="parallel"),
@@ -107,6 +107,11 @@ CASES = [
     case("dhen", layers=1, ensemble="sum", layer_norm=False), case("dhen", layers=3), case("dhen", layers=3, outputs=2),
     case("dhen", modules="dot", outputs=1, kernel=5), case("dhen", modules="convolution,convolution", kernel=5),
     case("ffm", num_dense=0), case("ffm", LISTS, num_tasks=2), case("ffm", HISTORY, shares=True),
+    *[case(kind, LISTS, block_norm=True, bias="last", activation="hard_swish")
+        for kind in ("dnn", "dlrm", "dcn_v2", "finalnet", "wukong", "xdeepfm", "autoint", "masknet", "finalmlp", "dhen")],
+    case("dnn", block_norm=True, hidden_units=[300, 520]), case("dlrm", bias="last", num_tasks=2, bottom_units=[9]),
+    case("din", HISTORY, targets="item", histories="seen", block_norm=True, bias="last", activation="hard_swish"),
+    case("dcn", hidden_units=[300], block_norm=True, activation="sigmoid"),
     case("din", LISTS, batch_norm=True), case("din", HISTORY, targets="item", histories="seen"),
     case("din", HISTORY, targets="item", histories="seen", shares=True, batch_norm=True, pooling="mean"),
     case("din", HISTORY, targets="user", histories="tags", num_dense=0, num_tasks=2, activation="sigmoid"),

@@ -56,13 +56,14 @@ class Model:
     def vectors_and_bottom(self):
         return beside(self.embeddings(), None if self.dense is None else self.bottom()[:, None])
 
-    def affine(self, name, x, units):
+    def affine(self, name, x, units, is_last=False):
         weight = self[name + ".weight"]
         assert weight.shape == (units, x.shape[-1]), (name, weight.shape, units)
-        return x @ weight.T + self[name + ".bias"]
+        has_bias = is_last or self.bias == "all"
+        return x @ weight.T + (self[name + ".bias"] if has_bias else 0)
 
     def activation_of(self, x):
-        return {"identity": lambda x: x, "relu": relu, "sigmoid": sigmoid}[self.activation](x)
+        return {"identity": lambda x: x, "relu": relu, "sigmoid": sigmoid, "hard_swish": hard_swish}[self.activation](x)
 
     def normed(self, name, x, mean, variance):
         return self[name + ".gamma"] * (x - mean) / numpy.sqrt(variance + EPSILON) + self[name + ".beta"]
@@ -70,23 +71,25 @@ class Model:
     def layer_norm(self, name, x):
         return self.normed(name, x, x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True))
 
-    def activate(self, name, x, batch_norm):
-        """Batch norm by the running statistics, activation; dropout does nothing outside training."""
-        if batch_norm:
+    def activate(self, name, x, may_norm):
+        """Block norm, or batch norm by the running statistics; activation; dropout does nothing outside training."""
+        if may_norm and self.block_norm:
+            x = block_normed(x)
+        if may_norm and self.batch_norm:
             x = self.normed(name, x, self[name + ".mean"], self[name + ".variance"])
         return self.activation_of(x)
 
     def perceptron(self, name, x, units, may_norm=True):
         for i, width in enumerate(units):
             x = self.affine(f"{name}.{i}", x, width)
-            x = self.activate(f"{name}.{i}.norm", x, may_norm and self.batch_norm)
+            x = self.activate(f"{name}.{i}.norm", x, may_norm)
         return x
 
     def hidden(self, x):
         return self.perceptron("deep", x, self.hidden_units)
 
     def output(self, x, name="output"):
-        return self.affine(name, x, self.num_tasks)
+        return self.affine(name, x, self.num_tasks, is_last=True)
 
 
 def flat(x):
@@ -103,6 +106,16 @@ def sigmoid(x):
 
 def relu(x):
     return numpy.maximum(x, 0)
+
+
+def hard_swish(x):
+    return x * numpy.clip(x + 3, 0, 6) / 6
+
+
+def block_normed(x):
+    blocks = numpy.split(x, range(256, x.shape[-1], 256), axis=-1)
+    return numpy.concatenate(
+        [block / numpy.sqrt((block**2).mean(axis=-1, keepdims=True) + 1e-6) for block in blocks], axis=-1)
 
 
 def turned(x):
@@ -175,7 +188,7 @@ def dcn_v2(m):
         at, rank = f"cross.{i}.", m.own["rank"]
         weight = m[at + "u"] @ m[at + "v"] if rank > 0 else m[at + "weight"]
         assert rank == 0 or m[at + "v"].shape == (rank, x.shape[1])
-        x = first * (x @ weight.T + m[at + "bias"]) + x
+        x = first * (x @ weight.T + (m[at + "bias"] if m.bias == "all" else 0)) + x
     if m.own["structure"] == "stacked":
         return deep(m, x)
     return m.output(beside(x, m.hidden(first) if m.hidden_units else None))
@@ -185,7 +198,7 @@ def finalnet_block(m, name, x, units):
     for i, width in enumerate(units):
         is_sum, at = m.own["residual"] == "sum", f"{name}.layer.{i}."
         h2, h1 = numpy.split(m.affine(at + "interaction", x, 2 * width if is_sum else width), 2, axis=1)
-        x = m.activate(at + "norm", h2 + h1 * h2 if is_sum else beside(h2, h1 * h2), m.batch_norm)
+        x = m.activate(at + "norm", h2 + h1 * h2 if is_sum else beside(h2, h1 * h2), True)
     return m.output(x, f"{name}.output")
 
 

@@ -60,7 +60,7 @@ static ph_value perceptron(
     const struct ph_model_settings plain = {.activation = PH_RELU};
     ph_builder_push_scope(builder, name);
     x = ph__layer_perceptron(builder, "deep", x, &units, units > 0, &plain);
-    x = ph__layer_affine(builder, "output", x, num_tasks, PH_IDENTITY);
+    x = ph__layer_affine(builder, "output", x, num_tasks, PH_IDENTITY, NULL);
     ph_builder_pop_scope(builder);
     return x;
 }

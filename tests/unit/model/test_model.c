@@ -124,6 +124,19 @@ static void batch_norm_adds_a_scale_and_a_shift_a_unit(void **state)
     assert_int_equal(weights_of(&settings, &features), plain + 2 * (H0 + H1));
 }
 
+/* Block norm has no parameters; (H0 + H1) biases of hidden layers are gone, the logit's stays. */
+static void biases_may_be_the_logits_alone(void **state)
+{
+    (void)state;
+    struct ph_model_settings settings = settings_of("dnn");
+    const struct ph_model_features features = features_of(2, F, 1);
+    const size_t whole = weights_of(&settings, &features);
+    settings.block_norm = true;
+    assert_int_equal(weights_of(&settings, &features), whole);
+    settings.bias = PH_BIAS_LAST;
+    assert_int_equal(weights_of(&settings, &features), whole - H0 - H1);
+}
+
 static void dense_features_alone_are_enough(void **state)
 {
     (void)state;
@@ -230,6 +243,8 @@ static void what_cannot_be_built_is_refused(void **state)
     struct ph_model_settings settings = settings_of("dnn");
     fails_with(&settings, features_of(0, 0, 1), "at least one id or dense feature");
     fails_with(&settings, features_of(1, F, 0), "at least one label");
+    settings.batch_norm = settings.block_norm = true;
+    fails_with(&settings, features_of(1, F, 1), "model.batch_norm and model.block_norm are both true");
     settings.kind = 99;
     fails_with(&settings, features_of(1, F, 1), "unknown model 99");
     settings = settings_of("dnn");
@@ -254,6 +269,7 @@ int main(void)
         cmocka_unit_test(dlrm_has_a_bottom_for_dense_features_and_a_top_for_the_interaction),
         cmocka_unit_test(top_units_go_before_hidden_units),
         cmocka_unit_test(batch_norm_adds_a_scale_and_a_shift_a_unit),
+        cmocka_unit_test(biases_may_be_the_logits_alone),
         cmocka_unit_test(dense_features_alone_are_enough),
         cmocka_unit_test(both_modes_declare_the_same_parameters),
         cmocka_unit_test(an_id_of_weight_two_counts_as_two_ids),

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
@@ -47,24 +48,25 @@ static inline const char *write_rows(const char *name)
     return path;
 }
 
-#define RUN_FOLDER_CONFIG                                                                               \
-    "seed: 3\ntrain: {batch_size: 64}\n"                                                                \
-    "data:\n"                                                                                           \
-    "  train: %s\n"                                                                                     \
-    "  fields:\n"                                                                                       \
-    "    - {name: label, kind: label}\n"                                                                \
-    "    - {name: row, kind: group}\n"                                                                  \
-    "    - {name: clicks, kind: dense, transform: log1p, missing: 2, missing_indicator: true}\n"        \
-    "    - {name: price, kind: dense, transform: standardise}\n"                                        \
-    "    - {name: user, kind: id, encoding: vocabulary}\n"                                              \
-    "    - {name: city, kind: id, encoding: hash, rows: 40}\n"                                          \
-    "    - {name: shop, kind: id, encoding: raw, rows: 50}\n"                                           \
-    "    - {name: topics, kind: id, encoding: vocabulary, list: true, max_length: 3}\n"                 \
-    "    - {name: seen, kind: id, encoding: vocabulary, list: true}\n"                                  \
-    "    - {name: other, kind: ignore}\n"                                                               \
-    "    - {name: price_class, from: price, kind: id, encoding: bucket, buckets: 5}\n"                  \
-    "model: {kind: %s, embedding_dim: 6, embedding_init_std: 0.3, hidden_units: [37, 20], batch_norm: " \
-    "true, bottom_units: [19]}\n"
+#define RUN_FOLDER_CONFIG                                                                        \
+    "seed: 3\ntrain: {batch_size: 64}\n"                                                         \
+    "data:\n"                                                                                    \
+    "  train: %s\n"                                                                              \
+    "  fields:\n"                                                                                \
+    "    - {name: label, kind: label}\n"                                                         \
+    "    - {name: row, kind: group}\n"                                                           \
+    "    - {name: clicks, kind: dense, transform: log1p, missing: 2, missing_indicator: true}\n" \
+    "    - {name: price, kind: dense, transform: standardise}\n"                                 \
+    "    - {name: user, kind: id, encoding: vocabulary}\n"                                       \
+    "    - {name: city, kind: id, encoding: hash, rows: 40}\n"                                   \
+    "    - {name: shop, kind: id, encoding: raw, rows: 50}\n"                                    \
+    "    - {name: topics, kind: id, encoding: vocabulary, list: true, max_length: 3}\n"          \
+    "    - {name: seen, kind: id, encoding: vocabulary, list: true}\n"                           \
+    "    - {name: other, kind: ignore}\n"                                                        \
+    "    - {name: price_class, from: price, kind: id, encoding: bucket, buckets: 5}\n"           \
+    "model: {kind: %s, embedding_dim: 6, embedding_init_std: 0.3, hidden_units: [37, 20], %s, "  \
+    "bottom_units: "                                                                             \
+    "[19]}\n"
 
 /* Statistics such as a training leaves: all different, above zero. */
 static inline void fill(struct ph_tensor tensor)
@@ -129,12 +131,68 @@ static inline const char *make_folder(const char *name, const char *config_text)
     return folder;
 }
 
-/* The folder of a model of this kind, its data beside it. */
+/* Keys of models whose layers lose least in few bits. */
+#define LEAN_KEYS "block_norm: true, bias: last, activation: hard_swish"
+
+/* The folder of a model of this kind with these keys, by default batch norm; its data beside it. */
+static inline const char *make_run_folder_with(const char *kind, const char *keys)
+{
+    char text[2048], name[64];
+    snprintf(text, sizeof text, RUN_FOLDER_CONFIG, write_rows("rows.csv"), kind, keys);
+    snprintf(name, sizeof name, "%s%s", kind, strcmp(keys, LEAN_KEYS) == 0 ? ".lean" : "");
+    return make_folder(name, text);
+}
+
 static inline const char *make_run_folder(const char *kind)
 {
-    char text[2048];
-    snprintf(text, sizeof text, RUN_FOLDER_CONFIG, write_rows("rows.csv"), kind);
-    return make_folder(kind, text);
+    return make_run_folder_with(kind, "batch_norm: true");
+}
+
+/* ---- what is wanted, by a scorer over a file ---- */
+
+static inline void score_batches(
+    struct ph_scorer *scorer, const struct ph_encoder *encoder, const char *path, float *probabilities)
+{
+    struct ph_batches *batches = NULL;
+    const struct ph_batch *batch = NULL;
+    const ph_real *logits = NULL;
+    struct ph_batches_options options = {.size = sizeof options, .batch_size = 100};
+    assert_ok(ph_batches_open(encoder, path, &options, &batches));
+    for (;;) {
+        assert_ok(ph_batches_next(batches, &batch));
+        if (batch == NULL)
+            break;
+        assert_ok(ph_scorer_score(scorer, batch, &logits));
+        ph__probabilities(batch->num_samples * batch->num_tasks, logits, probabilities);
+        probabilities += batch->num_samples * batch->num_tasks;
+    }
+    ph_batches_close(batches);
+}
+
+static inline void score_file(const char *folder, const char *path, float *probabilities)
+{
+    struct ph__model_config config = {0};
+    struct ph__model_folder model = {0};
+    struct ph_backend *backend = NULL;
+    struct ph_scorer *scorer = NULL;
+    assert_ok(ph__model_config_read(&config, folder));
+    assert_ok(ph__model_folder_open(
+        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32, NULL));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2}, &backend));
+    struct ph_scorer_options options = {.size = sizeof options,
+        .model = &config.model.settings,
+        .encoder = model.encoder,
+        .store = model.store,
+        .state = model.state,
+        .backend = backend,
+        .batch_size = 100};
+    assert_ok(ph_scorer_create(&options, &scorer));
+    score_batches(scorer, model.encoder, path, probabilities);
+    ph_scorer_destroy(scorer);
+    ph_backend_destroy(backend);
+    ph__model_folder_close(&model);
+    ph__model_config_fini(&config);
 }
 
 #endif

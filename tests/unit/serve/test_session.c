@@ -57,53 +57,6 @@ static void fill_row(unsigned row, struct ph_cell cells[NUM_COLUMNS])
     cells[6] = (struct ph_cell){.kind = PH_CELL_INTEGERS, .integers = fixture.seen[row], .count = row % 4};
 }
 
-/* ---- what is wanted, by a scorer over the file ---- */
-
-static void score_batches(
-    struct ph_scorer *scorer, const struct ph_encoder *encoder, const char *path, float *probabilities)
-{
-    struct ph_batches *batches = NULL;
-    const struct ph_batch *batch = NULL;
-    const ph_real *logits = NULL;
-    struct ph_batches_options options = {.size = sizeof options, .batch_size = 100};
-    assert_ok(ph_batches_open(encoder, path, &options, &batches));
-    for (;;) {
-        assert_ok(ph_batches_next(batches, &batch));
-        if (batch == NULL)
-            break;
-        assert_ok(ph_scorer_score(scorer, batch, &logits));
-        ph__probabilities(batch->num_samples * batch->num_tasks, logits, probabilities);
-        probabilities += batch->num_samples * batch->num_tasks;
-    }
-    ph_batches_close(batches);
-}
-
-static void score_file(const char *folder, const char *path, float *probabilities)
-{
-    struct ph__model_config config = {0};
-    struct ph__model_folder model = {0};
-    struct ph_backend *backend = NULL;
-    struct ph_scorer *scorer = NULL;
-    assert_ok(ph__model_config_read(&config, folder));
-    assert_ok(ph__model_folder_open(
-        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32, NULL));
-    assert_ok(ph_backend_create(
-        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2}, &backend));
-    struct ph_scorer_options options = {.size = sizeof options,
-        .model = &config.model.settings,
-        .encoder = model.encoder,
-        .store = model.store,
-        .state = model.state,
-        .backend = backend,
-        .batch_size = 100};
-    assert_ok(ph_scorer_create(&options, &scorer));
-    score_batches(scorer, model.encoder, path, probabilities);
-    ph_scorer_destroy(scorer);
-    ph_backend_destroy(backend);
-    ph__model_folder_close(&model);
-    ph__model_config_fini(&config);
-}
-
 static int make_fixture(void **state)
 {
     (void)state;
@@ -181,6 +134,25 @@ static void lines_score_as_the_rows_of_the_file(void **state)
     assert_int_equal(num_rows, NUM_ROWS);
     assert_memory_equal(scores, fixture.wanted, sizeof scores);
     ph_session_close(session);
+}
+
+static void lean_layers_score_as_the_rows_of_the_file(void **state)
+{
+    (void)state;
+    static const size_t max_batches[] = {1, 64};
+    const char *folder = make_run_folder_with("dlrm", LEAN_KEYS);
+    char path[600];
+    float wanted[NUM_ROWS], scores[NUM_ROWS];
+    snprintf(path, sizeof path, "%s/rows.csv", test_folder());
+    score_file(folder, path, wanted);
+    for (size_t i = 0; i < COUNT(max_batches); i++) {
+        struct ph_session *session = NULL;
+        const struct ph_session_options options = {.size = sizeof options, .max_batch = max_batches[i]};
+        assert_ok(ph_session_open(folder, &options, &session));
+        assert_ok(ph_session_score(session, NUM_ROWS, row_cells(0), scores));
+        assert_memory_equal(scores, wanted, sizeof scores);
+        ph_session_close(session);
+    }
 }
 
 /* With a label, with an empty one, after empty lines, with CR-LF, without a last newline. */
@@ -438,7 +410,7 @@ static void weights_of_another_model_are_refused(void **state)
     struct ph_session *session = NULL;
     char path[600], text[2048];
     snprintf(path, sizeof path, "%s/config.yaml", make_run_folder("fm"));
-    snprintf(text, sizeof text, RUN_FOLDER_CONFIG, "unused.csv", "dnn");
+    snprintf(text, sizeof text, RUN_FOLDER_CONFIG, "unused.csv", "dnn", "batch_norm: true");
     test_write_text(path, text);
     path[strlen(path) - strlen("/config.yaml")] = '\0';
     assert_fails(ph_session_open(path, NULL, &session), PH_ERROR_CHECKPOINT, "model.safetensors");
@@ -576,6 +548,7 @@ int main(void)
         cmocka_unit_test(columns_are_those_that_features_are_made_of),
         cmocka_unit_test(cells_score_as_the_rows_of_the_file),
         cmocka_unit_test(lines_score_as_the_rows_of_the_file),
+        cmocka_unit_test(lean_layers_score_as_the_rows_of_the_file),
         cmocka_unit_test(lines_may_have_labels_and_other_ends),
         cmocka_unit_test(several_labels_give_several_probabilities),
         cmocka_unit_test(libsvm_lines_score_as_the_rows_of_their_file),

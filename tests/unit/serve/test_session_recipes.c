@@ -70,26 +70,30 @@ static void score(const char *folder, float probabilities[ROWS])
     ph_session_close(session);
 }
 
+static void check_folder(const char *folder)
+{
+    struct ph_session *session = NULL;
+    float exact[ROWS], same[ROWS], bytes[ROWS], most = 0;
+    score(folder, exact);
+    assert_ok(open_with(folder, PH_PRECISION_FP32, &session));
+    const size_t count = write_all(folder, session->model.program, PH_RECIPE_FP32);
+    score(folder, same);
+    assert_memory_equal(same, exact, sizeof exact);
+    (void)write_all(folder, session->model.program, PH_RECIPE_INT8);
+    ph_session_close(session);
+    score(folder, bytes);
+    for (size_t row = 0; row < ROWS; row++)
+        most = fmaxf(most, fabsf(bytes[row] - exact[row]));
+    if (most > .1f || (count > 0) != (most > 0))
+        fail_msg("%s: %zu products of bytes, scores differ by up to %g", folder, count, (double)most);
+}
+
 static void every_model_computes_by_its_recipes(void **state)
 {
     (void)state;
     for (int kind = 0; kind < (int)ph_model_count(); kind++) {
-        const char *folder = make_run_folder(ph_model_name(kind));
-        struct ph_session *session = NULL;
-        float exact[ROWS], same[ROWS], bytes[ROWS], most = 0;
-        score(folder, exact);
-        assert_ok(open_with(folder, PH_PRECISION_FP32, &session));
-        const size_t count = write_all(folder, session->model.program, PH_RECIPE_FP32);
-        score(folder, same);
-        assert_memory_equal(same, exact, sizeof exact);
-        (void)write_all(folder, session->model.program, PH_RECIPE_INT8);
-        ph_session_close(session);
-        score(folder, bytes);
-        for (size_t row = 0; row < ROWS; row++)
-            most = fmaxf(most, fabsf(bytes[row] - exact[row]));
-        if (most > .1f || (count > 0) != (most > 0))
-            fail_msg("%s: %zu products of bytes, scores differ by up to %g", ph_model_name(kind), count,
-                (double)most);
+        check_folder(make_run_folder(ph_model_name(kind)));
+        check_folder(make_run_folder_with(ph_model_name(kind), LEAN_KEYS));
     }
 }
 
