@@ -198,7 +198,7 @@ void dlrm_data_write(const struct dlrm_data *data, const char *folder)
 
 /* ---- the model ---- */
 
-static ph_value build_logits(struct ph_builder *builder, const struct dlrm_case *of)
+static ph_value build_logits(struct ph_builder *builder, const struct dlrm_case *of, bool is_lean)
 {
     struct ph_table_slice slices[MAX_TABLES];
     char names[MAX_TABLES][24];
@@ -213,7 +213,9 @@ static ph_value build_logits(struct ph_builder *builder, const struct dlrm_case 
         .num_bottom_units = sizeof bottom_units / sizeof *bottom_units,
         .top_units = top_units,
         .num_top_units = sizeof top_units / sizeof *top_units,
-        .activation = PH_RELU,
+        .block_norm = is_lean,
+        .bias = is_lean ? PH_BIAS_LAST : PH_BIAS_ALL,
+        .activation = is_lean ? PH_HARD_SWISH : PH_RELU,
         .interaction = PH_INTERACTION_DOT};
     const struct ph_model_features features = {
         .num_dense = DLRM_NUM_DENSE, .num_sparse = of->tables, .num_tasks = 1, .sparse = slices};
@@ -293,7 +295,16 @@ struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_opt
     struct ph_builder *builder = NULL;
     bench_check(ph_builder_create(PH_TRAINING, &builder));
     ph_builder_set_precision(builder, precision);
-    return dlrm_learning_program(builder, build_logits(builder, of), optimizer, distribution);
+    return dlrm_learning_program(builder, build_logits(builder, of, false), optimizer, distribution);
+}
+
+struct ph_program *dlrm_lean_program(
+    const struct dlrm_case *of, enum ph_optimizer_kind optimizer, enum ph_precision precision)
+{
+    struct ph_builder *builder = NULL;
+    bench_check(ph_builder_create(PH_TRAINING, &builder));
+    ph_builder_set_precision(builder, precision);
+    return dlrm_learning_program(builder, build_logits(builder, of, true), optimizer, NULL);
 }
 
 struct ph_program *dlrm_recipes_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer,
@@ -310,7 +321,7 @@ struct ph_program *dlrm_inference_program(const struct dlrm_case *of, enum ph_pr
     struct ph_builder *builder = NULL;
     bench_check(ph_builder_create(PH_INFERENCE, &builder));
     ph_builder_set_precision(builder, precision);
-    ph_output(builder, "probability", ph_sigmoid(builder, build_logits(builder, of)));
+    ph_output(builder, "probability", ph_sigmoid(builder, build_logits(builder, of, false)));
     return finish(builder);
 }
 

@@ -49,6 +49,10 @@ struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_opt
 /* Builds one for a rank, in fp32 but for products with recipes. */
 struct ph_program *dlrm_recipes_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer,
     const struct ph_site_recipe *recipes, size_t num_recipes);
+/* Builds the same for one rank, with block norm and hard swish in place of ReLU, no biases but the logits'.
+ */
+struct ph_program *dlrm_lean_program(
+    const struct dlrm_case *of, enum ph_optimizer_kind optimizer, enum ph_precision precision);
 /* Completes another model to a training program: trains `logits` (B,1), which the builder has, from labels.
  * Destroys the builder. */
 struct ph_program *dlrm_learning_program(struct ph_builder *builder, ph_value logits,

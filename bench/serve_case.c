@@ -17,7 +17,7 @@
 
 #define CONFIG                                            \
     "data: {format: criteo, encoding: hash, rows: %zu}\n" \
-    "model: {kind: dlrm, embedding_dim: %zu, bottom_units: [512, 256], top_units: [512, 256]}\n"
+    "model: {kind: dlrm, embedding_dim: %zu, bottom_units: [512, 256], top_units: [512, 256]%s}\n"
 
 struct serve_rows *serve_rows_make(void)
 {
@@ -50,7 +50,8 @@ const char *serve_path(struct ph__arena *arena, const char *folder, const char *
 
 void serve_folder_make(struct ph__arena *arena, const char *folder, const struct serve_model *model)
 {
-    const char *config = ph__arena_printf(arena, CONFIG, model->table_rows, model->dim);
+    const char *config = ph__arena_printf(arena, CONFIG, model->table_rows, model->dim,
+        model->is_lean ? ", block_norm: true, bias: last, activation: hard_swish" : "");
     if (config == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: a config"));
     serve_folder_make_of(arena, folder, config, model->seed);

@@ -25,6 +25,7 @@ struct serve_rows *serve_rows_make(void);
 struct serve_model {
     size_t dim, table_rows;
     uint64_t seed;
+    bool is_lean; /* layers of block norm and hard swish, without biases but the logits' */
 };
 
 /* Makes a folder with the files that phloem train makes, with initial weights. */

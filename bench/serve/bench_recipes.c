@@ -2,7 +2,9 @@
  * all products that take them, and with the recipe of each product that is fastest for calls of so many rows;
  * in calls of 1, 16 and 64 rows, one thread on one core. Calls take turns.
  *
- * bench_recipes [--rounds N] [--calls N] [--json FILE] */
+ * --lean 1: a model with block norm and hard swish in place of ReLU, and no biases but the logits'.
+ *
+ * bench_recipes [--rounds N] [--calls N] [--lean 1] [--json FILE] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,17 +144,20 @@ int main(int argc, char **argv)
 {
     struct sessions sessions = {.calls = 100, .results = ph__json_array()};
     struct bench_run run = {.rounds = 11};
-    const struct bench_flag flags[] = {{.name = "--calls", .number = &sessions.calls}};
+    size_t is_lean = 0;
+    const struct bench_flag flags[] = {
+        {.name = "--calls", .number = &sessions.calls}, {.name = "--lean", .number = &is_lean}};
     struct ph__arena arena = {0};
     char folder[256], processor[128];
-    bench_read_flags(argc, argv, &run, flags, 1);
+    bench_read_flags(argc, argv, &run, flags, 2);
     sessions.rounds = run.rounds;
     ph__cpu_name(processor, sizeof processor);
     printf("DLRM session, one thread: %s, VNNI %s\n", processor, ph__cpu_has_int8_dot() ? "yes" : "no");
     struct serve_rows *rows = serve_rows_make();
     sessions.rows = rows;
     bench_make_folder("bench_recipes", folder, sizeof folder);
-    serve_folder_make(&arena, folder, &(struct serve_model){.dim = 16, .table_rows = 100000, .seed = 1});
+    serve_folder_make(&arena, folder,
+        &(struct serve_model){.dim = 16, .table_rows = 100000, .seed = 1, .is_lean = is_lean > 0});
     open_sessions(&sessions, &arena, folder);
     bench_remove_folder(folder);
     for (size_t i = 0; i < NUM_BATCHES; i++)

@@ -3,8 +3,9 @@
  * its batch (packing PH_PACK_ROW_WISE), and in bf16 precision only the weight is rounded there. x (...,K) of
  * 2 dims or more, whose rows are all its dimensions but the last, W (M,K) packed, bias (M) or absent, y
  * (...,M). The gradient passes the activation first, by y alone, or by the product, which training keeps
- * where hard swish or block norm follows it: dx = dy W (linear_backward_data) dW = dy^T x and db = sum of the
- * rows of dy (linear_backward_weight) */
+ * where hard swish or block norm follows it:
+ *   dx = dy W (linear_backward_data)
+ *   dW = dy^T x and db = sum of the rows of dy (linear_backward_weight) */
 #include "op/attributes.h"
 #include "op/operator.h"
 
