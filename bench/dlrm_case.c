@@ -313,7 +313,7 @@ struct ph_program *dlrm_recipes_program(const struct dlrm_case *of, enum ph_opti
     struct ph_builder *builder = NULL;
     bench_check(ph_builder_create(PH_TRAINING, &builder));
     ph_builder_set_recipes(builder, recipes, num_recipes);
-    return dlrm_learning_program(builder, build_logits(builder, of), optimizer, NULL);
+    return dlrm_learning_program(builder, build_logits(builder, of, false), optimizer, NULL);
 }
 
 struct ph_program *dlrm_inference_program(const struct dlrm_case *of, enum ph_precision precision)
