@@ -43,6 +43,7 @@ struct ph__embedding_bag_args {
     size_t feature_stride; /* bags from one feature of a sample to the next */
     size_t out_stride;     /* reals between the outputs of consecutive samples, >= num_features * dim */
     int is_mean;
+    const ph_real *scales; /* (num_samples) each sample's scale, for one feature; NULL: as above */
     ph_real *out;
 };
 

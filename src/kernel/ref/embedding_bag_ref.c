@@ -31,7 +31,7 @@ static void add_row(const struct ph__embedding_bag_args *args, uint32_t slot, ph
                                         : ph__row_number(args->format, dim, row, d));
 }
 
-static void pool_bag(const struct ph__embedding_bag_args *args, size_t bag, ph_real *out)
+static void pool_bag(const struct ph__embedding_bag_args *args, size_t bag, size_t sample, ph_real *out)
 {
     const size_t dim = args->dim;
     const size_t first = args->offsets[bag];
@@ -40,8 +40,8 @@ static void pool_bag(const struct ph__embedding_bag_args *args, size_t bag, ph_r
     memset(out, 0, dim * sizeof *out);
     for (size_t j = first; j < last; j++)
         add_row(args, args->slots[j], args->weights != NULL ? args->weights[j] : 1, out);
-    if (args->is_mean && last > first) {
-        const ph_real scale = 1 / (ph_real)(last - first);
+    if (args->scales != NULL || (args->is_mean && last > first)) {
+        const ph_real scale = args->scales != NULL ? args->scales[sample] : 1 / (ph_real)(last - first);
         for (size_t d = 0; d < dim; d++)
             out[d] *= scale;
     }
@@ -52,5 +52,5 @@ void ph__embedding_bag_ref(const struct ph__embedding_bag_args *args)
 {
     for (size_t s = 0; s < args->num_samples; s++)
         for (size_t f = 0; f < args->num_features; f++)
-            pool_bag(args, f * args->feature_stride + s, args->out + s * args->out_stride + f * args->dim);
+            pool_bag(args, f * args->feature_stride + s, s, args->out + s * args->out_stride + f * args->dim);
 }

@@ -142,12 +142,20 @@ PH_INLINE size_t block_bytes(enum ph_row_format format, size_t vectors, int has_
     return number_bytes(format, vectors * VF_WIDTH + (has_tail ? 1 : 0));
 }
 
-/* Pools the bag [first, last) into the block's whole vectors and, if has_tail, the rest of the columns.
- * format, hint, vectors and has_tail are constants. Prefetches the rows of the slots `ahead` further on, up
- * to slot end - 1. */
+/* Returns the factor of a sample's sum. */
+PH_INLINE float scale_of(const struct ph__embedding_bag_args *args, size_t sample, size_t length)
+{
+    if (args->scales != NULL)
+        return args->scales[sample];
+    return args->is_mean && length > 0 ? 1.0F / (float)length : 1.0F;
+}
+
+/* Pools the bag [first, last) of a sample into the block's whole vectors and, if has_tail, the rest of the
+ * columns. format, hint, vectors and has_tail are constants. Prefetches the rows of the slots `ahead` further
+ * on, up to slot end - 1. */
 PH_INLINE void pool_bag(const struct ph__embedding_bag_args *args, const struct columns *columns,
-    size_t first, size_t last, size_t ahead, size_t end, enum ph_row_format format, int hint, size_t vectors,
-    int has_tail, float *out)
+    size_t sample, size_t first, size_t last, size_t ahead, size_t end, enum ph_row_format format, int hint,
+    size_t vectors, int has_tail, float *out)
 {
     vf sum[MAX_VECTORS + 1];
     float offset = 0;
@@ -185,7 +193,7 @@ PH_INLINE void pool_bag(const struct ph__embedding_bag_args *args, const struct 
                     low_at(format, low, vectors * VF_WIDTH), columns),
                 sum[vectors]);
     }
-    const vf scale = vf_set1(args->is_mean && last > first ? 1.0F / (float)(last - first) : 1.0F);
+    const vf scale = vf_set1(scale_of(args, sample, last - first));
     if (has_levels(format)) {
         PH_UNROLL
         for (size_t v = 0; v <= vectors; v++)
@@ -211,8 +219,8 @@ PH_INLINE void pool_bags(const struct ph__embedding_bag_args *given, const struc
         const size_t ahead =
             LINES_AHEAD * LINE_BYTES / (block_bytes(format, vectors, has_tail) + LINE_BYTES - 1);
         for (size_t s = 0; s < num_samples; s++)
-            pool_bag(args, columns, offsets[s], offsets[s + 1], ahead, end, format, NEAR, vectors, has_tail,
-                out + s * args->out_stride);
+            pool_bag(args, columns, s, offsets[s], offsets[s + 1], ahead, end, format, NEAR, vectors,
+                has_tail, out + s * args->out_stride);
         return;
     }
     for (size_t s = 0; s < num_samples; s++) {
@@ -221,7 +229,7 @@ PH_INLINE void pool_bags(const struct ph__embedding_bag_args *given, const struc
             const size_t first = feature[s], last = feature[s + 1];
             fetch_output(out + s * args->out_stride + (f + OUTPUTS_AHEAD) * args->dim,
                 vectors * VF_WIDTH + (has_tail ? 1 : 0));
-            pool_bag(args, columns, first, last, last - first, feature[num_samples], format, FAR, vectors,
+            pool_bag(args, columns, s, first, last, last - first, feature[num_samples], format, FAR, vectors,
                 has_tail, out + s * args->out_stride + f * args->dim);
         }
     }
@@ -286,15 +294,15 @@ PH_INLINE float number_of(
 }
 
 /* Pools a bag of rows of one number: the weights of a linear model. */
-PH_INLINE float pool_numbers_of(
-    const struct ph__embedding_bag_args *args, enum ph_row_format format, size_t first, size_t last)
+PH_INLINE float pool_numbers_of(const struct ph__embedding_bag_args *args, enum ph_row_format format,
+    size_t sample, size_t first, size_t last)
 {
     const float *weights = args->weights;
     const uint32_t *slots = args->slots;
     float sum = 0;
     for (size_t j = first; j < last; j++)
         sum += (weights != NULL ? weights[j] : 1.0F) * number_of(format, args->table, args->low, slots[j]);
-    return args->is_mean && last > first ? sum * (1.0F / (float)(last - first)) : sum;
+    return sum * scale_of(args, sample, last - first);
 }
 
 PH_INLINE void pool_numbers(const struct ph__embedding_bag_args *given, enum ph_row_format format)
@@ -303,7 +311,8 @@ PH_INLINE void pool_numbers(const struct ph__embedding_bag_args *given, enum ph_
     for (size_t f = 0; f < args->num_features; f++) {
         const uint32_t *offsets = args->offsets + f * args->feature_stride;
         for (size_t s = 0; s < args->num_samples; s++)
-            args->out[s * args->out_stride + f] = pool_numbers_of(args, format, offsets[s], offsets[s + 1]);
+            args->out[s * args->out_stride + f] =
+                pool_numbers_of(args, format, s, offsets[s], offsets[s + 1]);
     }
 }
 
