@@ -46,6 +46,22 @@ ph_value ph_repeat_rows(struct ph_builder *builder, ph_value x, ph_value bags);
 /* Sums weight * row over each bag: (B,K). x (I,K), weights (I,1) or 0. An empty bag is all zeros. */
 ph_value ph_pool_rows(struct ph_builder *builder, ph_value x, ph_value bags, ph_value weights);
 
+/* ---- graphs: the batch's samples are nodes ---- */
+
+/* Options of aggregation over neighbours (phloem/kernel.h has the formulas). */
+struct ph_aggregate_options {
+    size_t size;                         /* sizeof the struct: phloem/options.h */
+    struct ph_sampling sampling;         /* the neighbours that count */
+    enum ph_normalisation normalisation; /* of their sum */
+    unsigned bias; /* MEAN: 1 where the caller adds the node's own row outside; else 0 */
+};
+/* Sums rows of x (B,F) over each node's neighbours, or a sample of them: (B,F). neighbours: B bags of I ids,
+ * as from ph_feature_bags, which are rows of x; weights (I,1) or 0 are of edges. A node without neighbours
+ * gives zeros. The gradient is the adjoint of the same sample; weights have none: differentiating to them is
+ * PH_ERROR_CONFIG. Running fails with PH_ERROR_DATA where a chosen id is not in [0,B). */
+ph_value ph_aggregate(struct ph_builder *builder, ph_value x, ph_value neighbours, ph_value weights,
+    const struct ph_aggregate_options *options);
+
 /* Returns (B,F,D) with row f = x_f * vectors_f: x (B,F) dense features, vectors parameter (F,D). */
 ph_value ph_dense_embedding(struct ph_builder *builder, ph_value x, ph_value vectors);
 
