@@ -43,7 +43,10 @@ struct ph__embedding_bag_args {
     size_t feature_stride; /* bags from one feature of a sample to the next */
     size_t out_stride;     /* reals between the outputs of consecutive samples, >= num_features * dim */
     int is_mean;
-    const ph_real *scales; /* (num_samples) each sample's scale, for one feature; NULL: as above */
+    /* For one feature: */
+    const ph_real *scales; /* (num_samples) each sample's scale; NULL: as above */
+    const void *coming;    /* bytes that the caller reads next: prefetched meanwhile */
+    size_t coming_bytes;
     ph_real *out;
 };
 
@@ -373,10 +376,17 @@ struct ph__attention_args {
 
 /* ---- the table ---- */
 
+struct ph__neighbours;
+struct ph__neighbour_list;
+
 struct ph__kernels {
     enum ph__isa isa;
 
     void (*embedding_bag)(const struct ph__embedding_bag_args *args);
+    /* Lists the chosen neighbours of nodes [first, last) (kernel/neighbour_list.h). Returns false when a
+     * chosen id is not a node's: the list is then not to be read. */
+    bool (*list_neighbours)(const struct ph__neighbours *neighbours, size_t first, size_t last,
+        const struct ph__neighbour_list *list);
     /* row_out (dim) = the merged gradient of entries [first, last); no entries: zeros. */
     void (*embedding_gradient_row)(
         const struct ph__embedding_gradient_source *source, size_t first, size_t last, ph_real *row_out);

@@ -16,6 +16,7 @@
 
 #define PH_KERNEL_LIST(X)                     \
     X(embedding_bag, avx2, avx512)            \
+    X(list_neighbours, avx2, avx512)          \
     X(embedding_gradient_row, avx2, avx2)     \
     X(embedding_update, avx2, avx512)         \
     X(embedding_squares, avx2, avx512)        \

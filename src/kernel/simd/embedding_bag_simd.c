@@ -136,6 +136,21 @@ PH_INLINE void fetch_output(const float *out, size_t width)
         __builtin_prefetch(out + i, 1, 3);
 }
 
+/* Returns the lines of what the caller reads next that one sample prefetches. */
+PH_INLINE size_t coming_lines_of(const struct ph__embedding_bag_args *args)
+{
+    const size_t lines = args->coming_bytes / LINE_BYTES;
+    return args->num_samples > 0 ? (lines + args->num_samples - 1) / args->num_samples : 0;
+}
+
+/* Prefetches sample s's share of what the caller reads next into the second cache. */
+PH_INLINE void fetch_coming(const struct ph__embedding_bag_args *args, size_t s, size_t lines)
+{
+    const unsigned char *coming = (const unsigned char *)args->coming + s * lines * LINE_BYTES;
+    for (size_t i = 0; i < lines; i++)
+        prefetch(coming + i * LINE_BYTES, FAR);
+}
+
 /* Returns the bytes of a row's block. */
 PH_INLINE size_t block_bytes(enum ph_row_format format, size_t vectors, int has_tail)
 {
@@ -218,9 +233,12 @@ PH_INLINE void pool_bags(const struct ph__embedding_bag_args *given, const struc
         const size_t end = offsets[num_samples];
         const size_t ahead =
             LINES_AHEAD * LINE_BYTES / (block_bytes(format, vectors, has_tail) + LINE_BYTES - 1);
-        for (size_t s = 0; s < num_samples; s++)
+        const size_t coming_lines = coming_lines_of(args);
+        for (size_t s = 0; s < num_samples; s++) {
+            fetch_coming(args, s, coming_lines);
             pool_bag(args, columns, s, offsets[s], offsets[s + 1], ahead, end, format, NEAR, vectors,
                 has_tail, out + s * args->out_stride);
+        }
         return;
     }
     for (size_t s = 0; s < num_samples; s++) {

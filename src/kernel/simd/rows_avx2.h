@@ -164,6 +164,24 @@ static inline vu vu_where_nan(vf x, vu yes, vu no)
     return _mm256_blendv_epi8(no, yes, _mm256_castps_si256(is_nan));
 }
 
+/* ---- ids of 64 bits ---- */
+
+enum { VI_WIDTH = 8 };
+
+/* Stores the lower halves of the first n <= VI_WIDTH ids, and VI_WIDTH - n zeros; returns the ids' bits
+ * joined to those of `bits`, in lanes of 64. */
+static inline vu vu_narrow_ids(const int64_t *ids, size_t n, uint32_t *slots, vu bits)
+{
+    const __m256i count = _mm256_set1_epi64x((long long)n);
+    const __m256i is_low = _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(0, 1, 2, 3));
+    const __m256i is_high = _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(4, 5, 6, 7));
+    const vu low = _mm256_maskload_epi64((const long long *)ids, is_low);
+    const vu high = _mm256_maskload_epi64((const long long *)(ids + 4), is_high);
+    const __m256 both = _mm256_shuffle_ps(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high), 0x88);
+    _mm256_storeu_si256((__m256i *)(void *)slots, _mm256_permute4x64_epi64(_mm256_castps_si256(both), 0xD8));
+    return _mm256_or_si256(bits, _mm256_or_si256(low, high));
+}
+
 /* ---- Philox in lanes of 64 bits ---- */
 
 enum { VU_BLOCKS = 4 };

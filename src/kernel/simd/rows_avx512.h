@@ -159,6 +159,19 @@ static inline vu vu_where_nan(vf x, vu yes, vu no)
     return _mm512_mask_mov_epi32(no, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), yes);
 }
 
+/* ---- ids of 64 bits ---- */
+
+enum { VI_WIDTH = 8 };
+
+/* Stores the lower halves of the first n <= VI_WIDTH ids, and VI_WIDTH - n zeros; returns the ids' bits
+ * joined to those of `bits`, in lanes of 64. */
+static inline vu vu_narrow_ids(const int64_t *ids, size_t n, uint32_t *slots, vu bits)
+{
+    const vu wide = _mm512_maskz_loadu_epi64((__mmask8)((1u << n) - 1), ids);
+    _mm256_storeu_si256((__m256i *)(void *)slots, _mm512_cvtepi64_epi32(wide));
+    return _mm512_or_si512(bits, wide);
+}
+
 /* ---- Philox in lanes of 64 bits, whose lower halves count ---- */
 
 enum { VU_BLOCKS = 8 }; /* of four words each */

@@ -1,5 +1,7 @@
 #include "op/sequence/aggregation.h"
 
+#include <math.h>
+
 #include "base/memory/absent.h"
 #include "op/table/op_table.h"
 
@@ -37,7 +39,9 @@ static void fill_roots(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct roots_job *job = argument;
     (void)worker;
-    ph__degree_roots(job->offsets, first, last, job->roots);
+    for (size_t node = first; node < last; node++)
+        job->roots[node] =
+            (ph_real)(1 / sqrt((double)ph__max(1, job->offsets[node + 1] - job->offsets[node])));
 }
 
 struct ph__aggregation ph__aggregation(const struct ph__call *call, const struct ph__operand *neighbours,
@@ -72,13 +76,16 @@ struct ph__aggregation ph__aggregation(const struct ph__call *call, const struct
 bool ph__aggregation_list(const struct ph__aggregation *aggregation, size_t first, size_t last, size_t worker,
     struct ph__block_list *block)
 {
-    const size_t at = aggregation->worker_positions > 0 ? worker * aggregation->worker_positions
-                                                        : aggregation->neighbours.offsets[first];
-    block->list = (struct ph__neighbour_list){
-        .offsets = block->offsets, .slots = aggregation->slots + at, .scales = block->scales};
-    if (aggregation->weights != NULL)
-        block->list.weights = aggregation->weights + at;
-    return ph__list_neighbours(&aggregation->neighbours, first, last, &block->list);
+    const uint32_t *offsets = aggregation->neighbours.offsets;
+    const bool has_part = aggregation->worker_positions > 0;
+    const size_t at = has_part ? worker * aggregation->worker_positions : offsets[first];
+    block->list = (struct ph__neighbour_list){.offsets = block->offsets,
+        .slots = aggregation->slots + at,
+        .num_slots = has_part ? aggregation->worker_positions : offsets[last] - offsets[first],
+        .weights = aggregation->weights != NULL ? aggregation->weights + at : NULL,
+        .scales = block->scales};
+    return aggregation->backend->kernels->list_neighbours(
+        &aggregation->neighbours, first, last, &block->list);
 }
 
 ph_status ph__report_bad_neighbour(const struct ph__call *call, const struct ph__operand *neighbours)

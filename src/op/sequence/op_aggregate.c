@@ -13,6 +13,7 @@
 #include "op/table/op_table.h"
 
 enum { X, NEIGHBOURS, WEIGHTS, NUM_INPUTS };
+enum { BLOCKS_OF_TASK = 4 };
 
 static ph_status aggregate_infer(struct ph__infer *infer)
 {
@@ -98,20 +99,40 @@ struct aggregate_job {
     atomic_bool has_bad_id;
 };
 
-static void aggregate_block(void *argument, size_t first, size_t last, size_t worker)
+/* Sets the ids that the next block lists as coming, unless it takes so few of them that it leaves out most
+ * cache lines. */
+static void expect_block(const struct aggregate_job *job, size_t first, size_t last, size_t num_chosen,
+    struct ph__embedding_bag_args *args)
+{
+    enum { IDS_OF_LINE = 8, MOST_OF_CHOSEN = 2 };
+    const struct ph__neighbours *neighbours = &job->aggregation.neighbours;
+    const size_t begin = neighbours->offsets[first], num_ids = neighbours->offsets[last] - begin;
+    if (num_ids / IDS_OF_LINE > MOST_OF_CHOSEN * num_chosen)
+        return;
+    args->coming = neighbours->ids + begin;
+    args->coming_bytes = num_ids * sizeof *neighbours->ids;
+}
+
+/* Lists and sums a few blocks, of which each prefetches the next one's ids. */
+static void aggregate_blocks(void *argument, size_t first, size_t last, size_t worker)
 {
     struct aggregate_job *job = argument;
     struct ph__block_list block;
-    if (!ph__aggregation_list(&job->aggregation, first, last, worker, &block)) {
-        atomic_store_explicit(&job->has_bad_id, true, memory_order_relaxed);
-        return;
+    for (size_t end; first < last; first = end) {
+        end = ph__min(first + job->aggregation.block, last);
+        if (!ph__aggregation_list(&job->aggregation, first, end, worker, &block)) {
+            atomic_store_explicit(&job->has_bad_id, true, memory_order_relaxed);
+            return;
+        }
+        struct ph__embedding_bag_args args = lookup(job->call, first, end);
+        args.offsets = block.list.offsets;
+        args.slots = block.list.slots;
+        args.weights = block.list.weights;
+        args.scales = block.list.scales;
+        expect_block(
+            job, end, ph__min(end + job->aggregation.block, last), block.offsets[end - first], &args);
+        job->call->backend->kernels->embedding_bag(&args);
     }
-    struct ph__embedding_bag_args args = lookup(job->call, first, last);
-    args.offsets = block.list.offsets;
-    args.slots = block.list.slots;
-    args.weights = block.list.weights;
-    args.scales = block.list.scales;
-    job->call->backend->kernels->embedding_bag(&args);
 }
 
 static ph_status aggregate_run(struct ph__call *call)
@@ -119,7 +140,8 @@ static ph_status aggregate_run(struct ph__call *call)
     struct aggregate_job job = {.call = call,
         .aggregation =
             ph__aggregation(call, &call->inputs[NEIGHBOURS], &call->inputs[WEIGHTS], call->attributes)};
-    ph__for_blocks(call->backend, ph__rows(&call->outputs[0]), job.aggregation.block, aggregate_block, &job);
+    ph__for_blocks(call->backend, ph__rows(&call->outputs[0]), BLOCKS_OF_TASK * job.aggregation.block,
+        aggregate_blocks, &job);
     return atomic_load_explicit(&job.has_bad_id, memory_order_relaxed)
                ? ph__report_bad_neighbour(call, &call->inputs[NEIGHBOURS])
                : PH_OK;

@@ -1,0 +1,186 @@
+/* Lists of chosen neighbours. Where they are a node's first ones, their ids are narrowed a vector at a time,
+ * and those of coming nodes are prefetched. Ids are checked at the end of the block, all at once: the bits
+ * beyond the 32 that a slot keeps, and the largest slot. */
+#include <string.h>
+
+#include "kernel/neighbour_list.h"
+#include "kernel/simd/simd.h"
+
+enum { NODES_AHEAD = 16 };
+
+/* Narrows ids; adds their bits to `bits`. All but the last vector's slots are stored in whole vectors, and
+ * the last one's, too, where there is room. */
+PH_INLINE vu copy_ids(const int64_t *ids, size_t count, size_t room, uint32_t *slots, vu bits)
+{
+    size_t s = 0;
+    for (; s + VI_WIDTH <= room && s < count; s += VI_WIDTH)
+        bits = vu_narrow_ids(ids + s, ph__min(VI_WIDTH, count - s), slots + s, bits);
+    if (s < count) {
+        uint32_t last[VI_WIDTH];
+        bits = vu_narrow_ids(ids + s, count - s, last, bits);
+        memcpy(slots + s, last, (count - s) * sizeof *last);
+    }
+    return bits;
+}
+
+/* Returns a + b modulo size, of lanes below size: the sum that has not wrapped around is the smaller one. */
+PH_INLINE vu add_modulo(vu a, vu b, vu size)
+{
+    const vu sum = vu_add(a, b);
+    return vu_less(sum, vu_sub(sum, size));
+}
+
+/* Writes the places s stride mod d, s < c, in whole vectors. Those of the first vector are sums of 1, 2, 4
+ * and 8 strides; every further vector is VF_WIDTH strides behind the one before. */
+PH_INLINE void place_by_stride(uint32_t stride, size_t d, size_t c, uint32_t *places)
+{
+    static const uint32_t bits[4][16] = {
+        {0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u},
+        {0, 0, ~0u, ~0u, 0, 0, ~0u, ~0u, 0, 0, ~0u, ~0u, 0, 0, ~0u, ~0u},
+        {0, 0, 0, 0, ~0u, ~0u, ~0u, ~0u, 0, 0, 0, 0, ~0u, ~0u, ~0u, ~0u},
+        {0, 0, 0, 0, 0, 0, 0, 0, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u},
+    };
+    const vu size = vu_set1((uint32_t)d);
+    vu at = vu_set1(0), step = vu_set1(stride);
+    PH_UNROLL
+    for (size_t bit = 0; 1u << bit < VF_WIDTH; bit++) {
+        at = add_modulo(at, vu_and(step, vu_load(bits[bit])), size);
+        step = add_modulo(step, step, size);
+    }
+    for (size_t s = 0; s < c; s += VF_WIDTH) {
+        memcpy(places + s, &at, sizeof at);
+        at = add_modulo(at, step, size);
+    }
+}
+
+/* How a block's neighbours are chosen: the first ones, by strides, or by a rule without vectors. */
+enum way { PREFIX, STRIDE, RULE };
+
+static enum way way_of(const struct ph_sampling *sampling)
+{
+    switch (sampling->strategy) {
+    case PH_SAMPLING_BUCKET:
+        return PREFIX;
+    case PH_SAMPLING_STRIDE:
+    case PH_SAMPLING_RATE:
+        return STRIDE;
+    default:
+        return sampling->width > 0 ? RULE : PREFIX;
+    }
+}
+
+/* Writes the places of c of d neighbours; by strides of 1 where they are all. */
+PH_INLINE void place(const struct ph_sampling *sampling, enum way way, uint32_t prime, size_t d, size_t c,
+    size_t room, uint32_t *places)
+{
+    enum { LEAST_PRIME = 577 };
+    if (way != STRIDE || c + VF_WIDTH > room) {
+        ph__place_neighbours(sampling, d, c, places);
+        return;
+    }
+    const uint32_t size = (uint32_t)d;
+    const uint32_t stride = size < LEAST_PRIME ? prime % size : ph__neighbour_stride(sampling->seed, d);
+    place_by_stride(c < d ? stride : 1 % size, d, c, places);
+}
+
+/* Turns places into ids; returns the ids' bits. */
+PH_INLINE uint64_t look_up_ids(const int64_t *ids, size_t count, uint32_t *slots)
+{
+    uint64_t bits = 0;
+    for (size_t s = 0; s < count; s++) {
+        const uint64_t id = (uint64_t)ids[slots[s]];
+        bits |= id;
+        slots[s] = (uint32_t)id;
+    }
+    return bits;
+}
+
+/* places NULL: the first ones */
+PH_INLINE void look_up_weights(const float *weights, size_t count, const uint32_t *places, float *weights_out)
+{
+    for (size_t s = 0; s < count; s++)
+        weights_out[s] = weights == NULL ? 1 : weights[places != NULL ? places[s] : s];
+}
+
+/* Multiplies the weights of a block by its neighbours' roots. */
+static void multiply_by_roots(const float *roots, size_t count, const uint32_t *slots, float *weights)
+{
+    for (size_t s = 0; s < count; s++)
+        weights[s] *= roots[slots[s]];
+}
+
+static bool are_nodes(
+    const struct ph__neighbours *neighbours, const uint32_t *slots, size_t count, uint64_t bits)
+{
+    uint32_t largest = 0;
+    for (size_t s = 0; s < count; s++)
+        largest = slots[s] > largest ? slots[s] : largest;
+    return count == 0 || (bits >> 32 == 0 && largest < neighbours->num_nodes);
+}
+
+static uint64_t bits_of(vu bits)
+{
+    uint64_t lanes[sizeof(vu) / sizeof(uint64_t)], all = 0;
+    memcpy(lanes, &bits, sizeof bits);
+    for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++)
+        all |= lanes[i];
+    return all;
+}
+
+/* Fills the list; returns the bits of all ids. way and has_weights are constants. */
+PH_INLINE uint64_t list_block(const struct ph__neighbours *given, size_t first, size_t last,
+    const struct ph__neighbour_list *given_list, enum way way, bool has_weights)
+{
+    const struct ph__neighbours neighbours = *given; /* no store to the list can change it */
+    const struct ph__neighbour_list list = *given_list;
+    const uint32_t prime = ph__neighbour_stride(neighbours.sampling.seed, UINT32_MAX);
+    const uint32_t *offsets = neighbours.offsets;
+    vu copied = vu_set1(0);
+    uint64_t looked_up = 0;
+    size_t used = 0;
+    for (size_t node = first; node < last; node++) {
+        const size_t begin = offsets[node], d = offsets[node + 1] - begin;
+        const size_t c = ph__sample_size(&neighbours.sampling, d), room = list.num_slots - used;
+        uint32_t *slots = list.slots + used;
+        list.offsets[node - first] = (uint32_t)used;
+        list.scales[node - first] = ph__list_scale(&neighbours, node, d, c);
+        __builtin_prefetch(neighbours.ids + offsets[ph__min(node + NODES_AHEAD, last)]);
+        if (way != PREFIX && c > 0)
+            place(&neighbours.sampling, way, prime, d, c, room, slots);
+        if (has_weights)
+            look_up_weights(neighbours.weights != NULL ? neighbours.weights + begin : NULL, c,
+                way == PREFIX ? NULL : slots, list.weights + used);
+        if (way == PREFIX)
+            copied = copy_ids(neighbours.ids + begin, c, room, slots, copied);
+        else
+            looked_up |= look_up_ids(neighbours.ids + begin, c, slots);
+        used += c;
+    }
+    list.offsets[last - first] = (uint32_t)used;
+    return bits_of(copied) | looked_up;
+}
+
+#define LIST(way, has_weights)                                              \
+    case 2 * (way) + (has_weights):                                         \
+        bits = list_block(neighbours, first, last, list, way, has_weights); \
+        break
+
+bool PH_SIMD(list_neighbours)(
+    const struct ph__neighbours *neighbours, size_t first, size_t last, const struct ph__neighbour_list *list)
+{
+    uint64_t bits = 0;
+    switch (2 * way_of(&neighbours->sampling) + (list->weights != NULL)) {
+        LIST(PREFIX, false);
+        LIST(PREFIX, true);
+        LIST(STRIDE, false);
+        LIST(STRIDE, true);
+        LIST(RULE, false);
+        LIST(RULE, true);
+    }
+    const size_t used = list->offsets[last - first];
+    if (!are_nodes(neighbours, list->slots, used, bits))
+        return false;
+    if (neighbours->normalisation == PH_NORMALISE_SYMMETRIC)
+        multiply_by_roots(neighbours->roots, used, list->slots, list->weights);
+    return true;
+}
