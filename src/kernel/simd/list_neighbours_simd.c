@@ -53,7 +53,7 @@ PH_INLINE void place_by_stride(uint32_t stride, size_t d, size_t c, uint32_t *pl
     }
 }
 
-/* How a block's neighbours are chosen: the first ones, by strides, or by a rule without vectors. */
+/* Ways to choose: the first ones, by strides, or by a rule without vectors. */
 enum way { PREFIX, STRIDE, RULE };
 
 static enum way way_of(const struct ph_sampling *sampling)
