@@ -160,6 +160,11 @@ ph_value ph_scale_gradient(
  * a gradient: other arguments that depend on parameters need ph_stop_gradient, or it is PH_ERROR_CONFIG. */
 ph_value ph_bce_with_logits(
     struct ph_builder *builder, ph_value logits, ph_value labels, ph_value mask, ph_value weights);
+/* Softmax cross entropy, mean over rows: l = log sum_t exp(z_t) sum_t y_t - sum_t y_t z_t. logits z, labels y
+ * (B,T), a row's shares of each class; mask (B,T), whose rows are all 1 or all 0, or 0; weights (B) or 0. A
+ * scalar and gradients as above. */
+ph_value ph_softmax_cross_entropy(
+    struct ph_builder *builder, ph_value logits, ph_value labels, ph_value mask, ph_value weights);
 /* Squared error, mean over all elements: sum w (y - t)^2 / (B T). predictions y and labels t (B,T), weights w
  * (B) or 0. A scalar; 0 without samples. Only the predictions have a gradient, as above. */
 ph_value ph_squared_error(

@@ -36,6 +36,25 @@ static void masks_and_weights_scale_the_gradient_of_cross_entropy(void **state)
             .build = masked_and_weighted_loss});
 }
 
+static ph_value softmax_loss(struct ph_builder *builder, ph_value x)
+{
+    return ph_softmax_cross_entropy(
+        builder, x, ph_input_labels(builder, 3), ph_input_label_mask(builder, 3), ph_input_weights(builder));
+}
+
+static void softmax_cross_entropy_has_the_gradient_of_differences(void **state)
+{
+    (void)state;
+    const size_t batches[] = {0, 1, 6, 1400};
+    for (size_t i = 0; i < 16; i++)
+        check_gradients(&(struct gradient_case){.op = "softmax_cross_entropy",
+            .num_samples = batches[i / 4],
+            .num_dense = 3,
+            .has_mask = i % 2 == 1,
+            .has_weights = i / 2 % 2 == 1,
+            .build = softmax_loss});
+}
+
 static ph_value squared_loss(struct ph_builder *builder, ph_value x)
 {
     return ph_squared_error(builder, x, ph_input_labels(builder, 3), ph_input_weights(builder));
@@ -111,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cross_entropy_has_the_gradient_of_differences),
         cmocka_unit_test(masks_and_weights_scale_the_gradient_of_cross_entropy),
+        cmocka_unit_test(softmax_cross_entropy_has_the_gradient_of_differences),
         cmocka_unit_test(squared_error_has_the_gradient_of_differences),
         cmocka_unit_test(a_weighted_sum_of_losses_has_the_gradient_of_differences),
         cmocka_unit_test(labels_that_depend_on_x_may_stop_the_gradient),

@@ -5,8 +5,11 @@
 struct loss_call {
     ph__loss_sum sum;
     ph__loss_differentiate differentiate;
+    ph__row_loss_sum row_sum; /* NULL, or in the place of sum, as is the next */
+    ph__row_loss_differentiate row_differentiate;
     enum ph__mean mean;
     size_t num_tasks;
+    size_t block; /* elements of a block: whole rows */
     const ph_real *predictions, *labels, *mask, *weights;
     ph_real *coefficients; /* (B,T): c, filled where there are a mask or weights */
     double *partials;      /* (blocks, 2): sum c l, total */
@@ -53,9 +56,17 @@ void ph__mean_loss_gradient(struct ph__gradient *gradient, const struct ph__op *
         ph__emit1(gradient->builder, backward, NULL, NULL, 0, 6, inputs);
 }
 
+/* Returns the elements of a block: BLOCK_ELEMENTS, rounded down to whole rows. */
+static size_t block_of(size_t num_tasks)
+{
+    return num_tasks < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / num_tasks * num_tasks : num_tasks;
+}
+
 static struct loss_call describe(const struct ph__call *call, const struct ph__operand *operands)
 {
-    return (struct loss_call){.num_tasks = operands[PH_LOSS_PREDICTIONS].shape.dims[1],
+    const size_t num_tasks = operands[PH_LOSS_PREDICTIONS].shape.dims[1];
+    return (struct loss_call){.num_tasks = num_tasks,
+        .block = block_of(num_tasks),
         .predictions = operands[PH_LOSS_PREDICTIONS].data,
         .labels = operands[PH_LOSS_LABELS].data,
         .mask = operands[PH_LOSS_MASK].data,
@@ -63,15 +74,15 @@ static struct loss_call describe(const struct ph__call *call, const struct ph__o
         .coefficients = call->scratch};
 }
 
-static size_t num_blocks(size_t elements)
+static size_t num_blocks(const struct ph__operand *predictions)
 {
-    return ph__divide_up(elements, BLOCK_ELEMENTS);
+    return ph__divide_up(ph__elements(predictions), block_of(predictions->shape.dims[1]));
 }
 
 size_t ph__mean_loss_scratch_bytes(const struct ph__call *call)
 {
-    const size_t elements = ph__elements(&call->inputs[PH_LOSS_PREDICTIONS]);
-    return num_blocks(elements) * 2 * sizeof(double) + elements * sizeof(ph_real);
+    const struct ph__operand *predictions = &call->inputs[PH_LOSS_PREDICTIONS];
+    return num_blocks(predictions) * 2 * sizeof(double) + ph__elements(predictions) * sizeof(ph_real);
 }
 
 /* Fills coefficients [first, last) and returns them, or NULL when all are 1. */
@@ -91,31 +102,47 @@ static void sum_block(void *argument, size_t first, size_t last, size_t worker)
     const struct loss_call *loss = argument;
     const ph_real *coefficients = make_coefficients(loss, first, last);
     const bool is_weighed = coefficients != NULL && loss->mean == PH_MEAN_BY_WEIGHT;
-    double *partial = loss->partials + first / BLOCK_ELEMENTS * 2;
+    double *partial = loss->partials + first / loss->block * 2;
     double total = 0;
     for (size_t i = 0; i < last - first; i++)
         total += is_weighed ? (double)coefficients[i] : 1.0;
-    partial[0] = loss->sum(last - first, loss->predictions + first, loss->labels + first, coefficients);
+    const ph_real *predictions = loss->predictions + first, *labels = loss->labels + first;
+    partial[0] = loss->row_sum != NULL ? loss->row_sum((last - first) / loss->num_tasks, loss->num_tasks,
+                                             predictions, labels, coefficients)
+                                       : loss->sum(last - first, predictions, labels, coefficients);
     partial[1] = total;
 }
 
-ph_status ph__mean_loss_run(struct ph__call *call, ph__loss_sum sum_elements, enum ph__mean mean)
+static ph_status run(struct ph__call *call, struct loss_call *loss)
 {
-    const size_t elements = ph__elements(&call->inputs[PH_LOSS_PREDICTIONS]);
-    struct loss_call loss = describe(call, call->inputs);
-    loss.sum = sum_elements;
-    loss.mean = mean;
-    loss.partials = call->scratch;
-    loss.coefficients = (ph_real *)(loss.partials + 2 * num_blocks(elements));
-    ph__for_blocks(call->backend, elements, BLOCK_ELEMENTS, sum_block, &loss);
+    const struct ph__operand *predictions = &call->inputs[PH_LOSS_PREDICTIONS];
+    const size_t count = num_blocks(predictions);
+    loss->partials = call->scratch;
+    loss->coefficients = (ph_real *)(loss->partials + 2 * count);
+    ph__for_blocks(call->backend, ph__elements(predictions), loss->block, sum_block, loss);
     double sum = 0, total = 0;
-    for (size_t block = 0; block < num_blocks(elements); block++) {
-        sum += loss.partials[2 * block];
-        total += loss.partials[2 * block + 1];
+    for (size_t block = 0; block < count; block++) {
+        sum += loss->partials[2 * block];
+        total += loss->partials[2 * block + 1];
     }
     *call->outputs[0].scalar = total > 0 ? sum / total : 0;
     *call->outputs[1].scalar = total;
     return PH_OK;
+}
+
+ph_status ph__mean_loss_run(struct ph__call *call, ph__loss_sum sum, enum ph__mean mean)
+{
+    struct loss_call loss = describe(call, call->inputs);
+    loss.sum = sum;
+    loss.mean = mean;
+    return run(call, &loss);
+}
+
+ph_status ph__mean_row_loss_run(struct ph__call *call, ph__row_loss_sum sum)
+{
+    struct loss_call loss = describe(call, call->inputs);
+    loss.row_sum = sum;
+    return run(call, &loss);
 }
 
 /* ---- backward: g scalar, then the loss's own inputs, then the total -> dy (B,T) ---- */
@@ -139,20 +166,37 @@ static void differentiate_block(void *argument, size_t first, size_t last, size_
 {
     (void)worker;
     const struct loss_call *loss = argument;
-    loss->differentiate(last - first, loss->predictions + first, loss->labels + first,
-        make_coefficients(loss, first, last), loss->scale, loss->gradient + first);
+    const ph_real *predictions = loss->predictions + first, *labels = loss->labels + first;
+    const ph_real *coefficients = make_coefficients(loss, first, last);
+    if (loss->row_differentiate != NULL)
+        loss->row_differentiate((last - first) / loss->num_tasks, loss->num_tasks, predictions, labels,
+            coefficients, loss->scale, loss->gradient + first);
+    else
+        loss->differentiate(
+            last - first, predictions, labels, coefficients, loss->scale, loss->gradient + first);
+}
+
+static ph_status run_backward(struct ph__call *call, struct loss_call *loss)
+{
+    const double total = *call->inputs[TOTAL].scalar;
+    loss->scale = (ph_real)(total > 0 ? *call->inputs[GRADIENT].scalar / total : 0);
+    loss->gradient = call->outputs[0].data;
+    ph__for_blocks(call->backend, ph__elements(&call->outputs[0]), loss->block, differentiate_block, loss);
+    return PH_OK;
 }
 
 ph_status ph__mean_loss_backward_run(struct ph__call *call, ph__loss_differentiate differentiate)
 {
-    const double total = *call->inputs[TOTAL].scalar;
     struct loss_call loss = describe(call, call->inputs + OPERANDS);
     loss.differentiate = differentiate;
-    loss.scale = (ph_real)(total > 0 ? *call->inputs[GRADIENT].scalar / total : 0);
-    loss.gradient = call->outputs[0].data;
-    ph__for_blocks(
-        call->backend, ph__elements(&call->outputs[0]), BLOCK_ELEMENTS, differentiate_block, &loss);
-    return PH_OK;
+    return run_backward(call, &loss);
+}
+
+ph_status ph__mean_row_loss_backward_run(struct ph__call *call, ph__row_loss_differentiate differentiate)
+{
+    struct loss_call loss = describe(call, call->inputs + OPERANDS);
+    loss.row_differentiate = differentiate;
+    return run_backward(call, &loss);
 }
 
 /* ---- in graphs ---- */
@@ -168,7 +212,8 @@ ph_value ph__mean_loss(struct ph_builder *builder, const struct ph__op *op, ph_v
 
 bool ph__is_mean_loss(const struct ph__op *op)
 {
-    return op == &ph__op_bce_with_logits || op == &ph__op_squared_error;
+    return op == &ph__op_bce_with_logits || op == &ph__op_squared_error ||
+           op == &ph__op_softmax_cross_entropy;
 }
 
 /* Tells whether two losses have the same total on any part of a batch. */

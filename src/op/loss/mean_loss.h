@@ -14,6 +14,11 @@ enum ph__mean { PH_MEAN_BY_WEIGHT, PH_MEAN_BY_ELEMENT }; /* the total: sum c, or
 /* Sums c l over n elements. coefficients NULL: c is 1. */
 typedef double (*ph__loss_sum)(
     size_t n, const ph_real *predictions, const ph_real *labels, const ph_real *coefficients);
+/* The same where the T elements of a row have one loss, which counts by the sum of their coefficients. */
+typedef double (*ph__row_loss_sum)(size_t num_rows, size_t num_tasks, const ph_real *predictions,
+    const ph_real *labels, const ph_real *coefficients);
+typedef void (*ph__row_loss_differentiate)(size_t num_rows, size_t num_tasks, const ph_real *predictions,
+    const ph_real *labels, const ph_real *coefficients, ph_real scale, ph_real *gradient);
 /* gradient = scale * c * dl/dy, of n elements. */
 typedef void (*ph__loss_differentiate)(size_t n, const ph_real *predictions, const ph_real *labels,
     const ph_real *coefficients, ph_real scale, ph_real *gradient);
@@ -25,9 +30,11 @@ ph_status ph__mean_loss_infer(struct ph__infer *infer);
 void ph__mean_loss_gradient(struct ph__gradient *gradient, const struct ph__op *backward, const char *what);
 size_t ph__mean_loss_scratch_bytes(const struct ph__call *call);
 ph_status ph__mean_loss_run(struct ph__call *call, ph__loss_sum sum, enum ph__mean mean);
+ph_status ph__mean_row_loss_run(struct ph__call *call, ph__row_loss_sum sum);
 
 ph_status ph__mean_loss_backward_infer(struct ph__infer *infer);
 size_t ph__mean_loss_backward_scratch_bytes(const struct ph__call *call);
 ph_status ph__mean_loss_backward_run(struct ph__call *call, ph__loss_differentiate differentiate);
+ph_status ph__mean_row_loss_backward_run(struct ph__call *call, ph__row_loss_differentiate differentiate);
 
 #endif
