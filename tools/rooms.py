@@ -33,7 +33,7 @@ SUB_ROOMS = {
     "base": ["memory", "thread", "text", "sum", "file", "format", "option"],
     "kernel": ["simd", "cuda", "ref"],
     "op": ["table", "update", "dense", "interaction", "sequence", "loss"],
-    "data": ["encode", "source", "learn", "prepared", "batch", "synth"],
+    "data": ["encode", "source", "graph", "learn", "prepared", "batch", "synth"],
     "net": ["link", "server"],
     "comm": ["wire", "watch", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],

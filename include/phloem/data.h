@@ -93,6 +93,7 @@ void ph_encoder_destroy(struct ph_encoder *encoder); /* NULL is fine */
 
 size_t ph_encoder_num_dense(const struct ph_encoder *encoder);
 size_t ph_encoder_num_tasks(const struct ph_encoder *encoder);
+size_t ph_encoder_num_classes(const struct ph_encoder *encoder); /* tasks are classes of one label; or 0 */
 size_t ph_encoder_num_sparse(const struct ph_encoder *encoder);
 const struct ph_sparse_feature *ph_encoder_sparse(const struct ph_encoder *encoder, size_t feature);
 const char *ph_encoder_dense_name(const struct ph_encoder *encoder, size_t feature);

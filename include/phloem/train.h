@@ -146,7 +146,8 @@ struct ph_parallel_settings {
     const char *hub_job;         /* "": a name that no other job has */
 };
 
-/* Quality of one task's predictions; NaN where undefined (AUC of one class). Samples count alike. */
+/* Quality of one task's predictions; NaN where undefined (AUC of one class). Samples count alike. Of a label
+ * with classes only logloss, that of the softmax, and accuracy are defined, of all tasks together. */
 struct ph_metrics {
     uint64_t num_samples; /* with a known label */
     double auc; /* ties count half; exact for up to 2^20 samples of a file, and wherever there are groups */
@@ -157,6 +158,7 @@ struct ph_metrics {
     double calibration; /* sum of predictions / sum of labels */
     double grouped_auc; /* mean over groups by size, one-class groups left out; NaN without groups */
     double base_rate;
+    double accuracy; /* of classes: share of the samples whose largest logit is their label's; else NaN */
 };
 
 /* Measures scores: logits (n); labels (n) in [0,1], above .5 positive for AUC; groups (n) or NULL.
@@ -164,10 +166,11 @@ struct ph_metrics {
 PH_MUST_CHECK ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels,
     const int64_t *groups, struct ph_metrics *metrics_out);
 
-/* Measure each task, metrics_out (T), over a path, as ph_batches_open takes it, or over a dataset; the same
- * rows give the same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is
- * PH_ERROR_DATA, naming it. Called by one thread at a time, which scores; where num_prefetched is set,
- * another makes the batches. Other errors: those of ph_batches_open and ph_batches_next, PH_ERROR_MEMORY. */
+/* Measure each task, metrics_out (T; with classes the first one is of all), over a path, as ph_batches_open
+ * takes it, or over a dataset; the same rows give the same bits. Bad rows are left out up to max_bad_rows of
+ * the scorer's options; one more is PH_ERROR_DATA, naming it. Called by one thread at a time, which scores;
+ * where num_prefetched is set, another makes the batches. Other errors: those of ph_batches_open and
+ * ph_batches_next, PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_scorer_evaluate(
     struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
 PH_MUST_CHECK ph_status ph_scorer_evaluate_dataset(

@@ -45,10 +45,11 @@ static void format_evaluation(const struct ph_train_progress *progress, char *li
 {
     const struct ph_metrics *valid = progress->valid;
     char auc[32], logloss[32];
-    format_number(valid->auc, auc, sizeof auc);
+    const bool is_classes = !isnan(valid->accuracy);
+    format_number(is_classes ? valid->accuracy : valid->auc, auc, sizeof auc);
     format_number(valid->logloss, logloss, sizeof logloss);
-    snprintf(line, size, "epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "  valid auc %s  logloss %s%s",
-        progress->epoch, progress->epochs, progress->step, auc, logloss,
+    snprintf(line, size, "epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "  valid %s %s  logloss %s%s",
+        progress->epoch, progress->epochs, progress->step, is_classes ? "accuracy" : "auc", auc, logloss,
         progress->is_best ? "  (best so far)" : "");
 }
 

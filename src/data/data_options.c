@@ -26,7 +26,9 @@ static const struct ph__option field_options[] = {
         "below 1, "
         "for train.distill; one for each label, in their order, or none. weight: weight of the sample; at "
         "most one column. group: group of "
-        "the grouped AUC; at most one column. ignore: not read."),
+        "the grouped AUC; at most one column. split: name of the split that the row is of: a path that ends "
+        "in #NAME reads labels of the rows of that split alone, and all other cells of all rows. ignore: not "
+        "read."),
     PH_CHOICE_KEY("encoding", FIELD(encoding), "inherit", PH_ENCODING_WORDS "|inherit",
         "Mapping from an id to a row of its table. raw: the number itself. vocabulary: its place in a "
         "vocabulary learnt from the training file. hash: a hash of its text. bucket: the bucket that the "
@@ -69,6 +71,10 @@ static const struct ph__option field_options[] = {
         "Value of a blank dense cell, before the transform; not with standardise."),
     PH_BOOL_KEY("missing_indicator", FIELD(has_indicator), "false",
         "true: adds a dense feature NAME.missing, 1 where the cell of this dense field is blank, else 0."),
+    PH_TEXTS_KEY("classes", FIELD(classes), "",
+        "Words that cells of a label hold, two or more: the model learns to choose one of them by a softmax, "
+        "and gives each its probability. A blank, or -1 where that is not a class, is no label. Empty: the "
+        "label is a number."),
 };
 
 static const struct ph__option_table field_table = {
@@ -97,7 +103,8 @@ static const struct ph__option data_options[] = {
         "Format of the files. csv: commas, double quotes allowed. tsv: tabs, no quotes. criteo: label, I1 to "
         "I13, C1 to C26, tabs, no header. avazu: CSV of the Avazu contest. libsvm: label id:value ... "
         "libffm: label field:id:value ... npy: NumPy arrays, as MLPerf stores multi-hot Criteo. arrow: "
-        "record batches that a program passes."),
+        "record batches that a program passes. graph: a CSV of nodes, numbered from 0 in their first column, "
+        "with the keys of data.graph; all nodes are one batch, whatever train.batch_size says."),
     PH_TEXT_KEY("separator", DATA(separator), "",
         "Character that separates cells. Empty: comma or tab, by data.format."),
     PH_TEXT_KEY("list_separator", DATA(list_separator), "|", "Character that separates the ids of a list."),
@@ -117,6 +124,22 @@ static const struct ph__option data_options[] = {
         "entries replace columns."),
     PH_INTEGER_KEY("num_fields", DATA(num_fields), "0", 0, 4096,
         "Number of fields in a row of format libffm. 0: counted in the training file."),
+    PH_TEXT_KEY("graph.edges", DATA(graph.edges), "",
+        "Edges of format graph: a file in the folder of the nodes, two node numbers a line with a comma "
+        "between them, behind a header or none. They are undirected; loops and duplicates are dropped. A "
+        "node's "
+        "neighbours are its column neighbours, a list of ids in ascending order."),
+    PH_TEXT_KEY("graph.words", DATA(graph.words), "",
+        "File in the same folder, a JSON object of lists of numbers by node number: the column words. Empty: "
+        "none."),
+    PH_BOOL_KEY(
+        "graph.self_loops", DATA(graph.has_self_loops), "false", "true: each node is among its neighbours."),
+    PH_NUMBER_KEY("graph.train_share", DATA(graph.train_share), "0", 0, 1,
+        "Share of the nodes, drawn at random, that the column split says are of split train. 0: the column "
+        "is one of the file."),
+    PH_NUMBER_KEY("graph.valid_share", DATA(graph.valid_share), "0", 0, 1,
+        "Share of the nodes of split valid; the rest is test."),
+    PH_INTEGER_KEY("graph.split_seed", DATA(graph.split_seed), "0", 0, 9e15, "Seed of the drawn splits."),
     PH_INTEGER_KEY("max_bad_rows", DATA(reading.max_bad_rows), "0", 0, 9e15,
         "Number of bad rows of a file, or of all files of a pattern, that are left out and counted; one more "
         "ends the run. Predictions leave none out. A resumed training may only raise it.",

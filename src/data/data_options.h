@@ -21,8 +21,9 @@ enum ph__data_format {
     PH_DATA_LIBFFM,
     PH_DATA_NPY,
     PH_DATA_ARROW, /* batches handed over by the program: ph_dataset_append_arrow */
+    PH_DATA_GRAPH, /* nodes as CSV, with edges beside them (source_graph.c) */
 };
-#define PH_DATA_FORMAT_WORDS "csv|tsv|criteo|avazu|libsvm|libffm|npy|arrow"
+#define PH_DATA_FORMAT_WORDS "csv|tsv|criteo|avazu|libsvm|libffm|npy|arrow|graph"
 
 enum ph__field_kind {
     PH_FIELD_LABEL,
@@ -31,9 +32,10 @@ enum ph__field_kind {
     PH_FIELD_TEACHER,
     PH_FIELD_WEIGHT,
     PH_FIELD_GROUP,
+    PH_FIELD_SPLIT,
     PH_FIELD_IGNORE,
 };
-#define PH_FIELD_KIND_WORDS "label|id|dense|teacher|weight|group|ignore"
+#define PH_FIELD_KIND_WORDS "label|id|dense|teacher|weight|group|split|ignore"
 
 enum ph__field_encoding {
     PH_ENCODING_RAW,
@@ -73,8 +75,23 @@ struct ph__field_settings {
     int64_t max_length;     /* list: ids kept from its start; 0: no limit */
     bool is_group;          /* id: grouped AUC groups by this field, too */
     enum ph__dense_transform transform;
-    double missing;     /* value of a blank dense cell, before the transform */
-    bool has_indicator; /* dense: adds a feature that is 1 where the cell is blank */
+    double missing;               /* value of a blank dense cell, before the transform */
+    bool has_indicator;           /* dense: adds a feature that is 1 where the cell is blank */
+    struct ph__text_list classes; /* label: words of its cells, of which each is a task; none: a number */
+};
+
+/* Names of the columns that format graph makes. */
+#define PH_GRAPH_NEIGHBOURS "neighbours"
+#define PH_GRAPH_WORDS "words"
+#define PH_GRAPH_SPLIT "split"
+
+/* Files beside the nodes, and what is made of them. */
+struct ph__graph_settings {
+    const char *edges, *words; /* relative to the folder of the nodes' file; words "": none */
+    bool has_self_loops;
+    double train_share,
+        valid_share; /* of the nodes, drawn at random; train_share 0: the file has the splits */
+    int64_t split_seed;
 };
 
 #define PH_DEFAULT_SHUFFLE_BYTES ((size_t)32 << 20)
@@ -91,6 +108,7 @@ struct ph_data_settings {
     int64_t rows, min_count, hash_seed;
     struct ph__record_list fields; /* struct ph__field_settings */
     int64_t num_fields;            /* libffm: fields of a row; 0: counted in the training file */
+    struct ph__graph_settings graph;
 };
 
 extern const struct ph__option_table ph__data_options;

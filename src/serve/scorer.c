@@ -1,6 +1,7 @@
 /* A model in inference mode. */
 #include "serve/scorer.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +153,7 @@ struct ph_scorer {
     struct ph_program *program;
     struct ph_executor *executor;
     struct ph_workspace *workspace;
-    ph_real *shifted; /* (B,T) logits, used if logit_shift is not 0 */
+    ph_real *shifted; /* (B,T) scores that are not the logits */
     size_t shifted_capacity;
 };
 
@@ -202,15 +203,47 @@ void ph_scorer_destroy(struct ph_scorer *scorer)
     free(scorer);
 }
 
-/* Shifts the logits (B,T) of task 0, in a copy. */
-static ph_status shift(struct ph_scorer *scorer, size_t num_samples, size_t num_tasks, const ph_real **logits)
+/* Returns the sum of exp(z_s - max) without class `left_out`. */
+static double sum_of_others(size_t num_classes, const ph_real *z, double max, size_t left_out)
+{
+    double sum = 0;
+    for (size_t s = 0; s < num_classes; s++)
+        sum += s != left_out ? exp((double)z[s] - max) : 0;
+    return sum;
+}
+
+/* Writes the log odds of a row's softmax, z_t - log sum_{s != t} exp(z_s): a sigmoid gives each class its
+ * probability. */
+static void softmax_log_odds(size_t num_classes, const ph_real *z, ph_real *odds_out)
+{
+    double max = (double)z[0];
+    for (size_t t = 1; t < num_classes; t++)
+        max = fmax(max, (double)z[t]);
+    const double sum = sum_of_others(num_classes, z, max, num_classes);
+    for (size_t t = 0; t < num_classes; t++) {
+        const double own = exp((double)z[t] - max); /* a difference would lose the digits of small others */
+        const double others = own < sum / 2 ? sum - own : sum_of_others(num_classes, z, max, t);
+        odds_out[t] = (ph_real)((double)z[t] - max - log(others == 0 ? DBL_MIN : others));
+    }
+}
+
+/* Gives the scores of logits (B,T): log odds of classes, or logits of which those of task 0 are shifted. */
+static ph_status convert(
+    struct ph_scorer *scorer, size_t num_samples, size_t num_tasks, const ph_real **logits)
 {
     const size_t count = num_samples * num_tasks;
+    const bool is_classes = ph_encoder_num_classes(scorer->options.encoder) > 0;
+    if (!is_classes && scorer->options.logit_shift == 0)
+        return PH_OK;
     PH_TRY(ph__array_reserve(
         (void **)&scorer->shifted, &scorer->shifted_capacity, count, sizeof *scorer->shifted));
-    memcpy(scorer->shifted, *logits, count * sizeof *scorer->shifted);
+    if (!is_classes)
+        memcpy(scorer->shifted, *logits, count * sizeof *scorer->shifted);
     for (size_t i = 0; i < count; i += num_tasks)
-        scorer->shifted[i] += (ph_real)scorer->options.logit_shift;
+        if (is_classes)
+            softmax_log_odds(num_tasks, *logits + i, scorer->shifted + i);
+        else
+            scorer->shifted[i] += (ph_real)scorer->options.logit_shift;
     *logits = scorer->shifted;
     return PH_OK;
 }
@@ -233,8 +266,7 @@ static ph_status score(struct ph_scorer *scorer, const struct ph_batch *batch, c
         return PH_OK;
     }
     PH_TRY(ph_workspace_output(scorer->workspace, "logits", &logits, &shape));
-    if (scorer->options.logit_shift != 0)
-        PH_TRY(shift(scorer, shape.dims[0], shape.dims[1], &logits));
+    PH_TRY(convert(scorer, shape.dims[0], shape.dims[1], &logits));
     *logits_out = logits;
     return PH_OK;
 }

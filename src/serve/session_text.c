@@ -26,6 +26,7 @@ static enum ph__line_kind kind_of(enum ph__data_format format)
         return PH_LINES_LIBSVM;
     case PH_DATA_NPY:
     case PH_DATA_ARROW:
+    case PH_DATA_GRAPH:
         break;
     }
     return PH_LINES_NONE;

@@ -56,6 +56,19 @@ static ph_status check_ranks_can_read(const struct ph__train_job *job)
     return PH_OK;
 }
 
+/* Refuses what is defined for labels that are numbers alone. */
+static ph_status check_classes(const struct ph__train_job *job)
+{
+    const char *const rule = "a label with classes";
+    if (job->train->selection != PH_SELECT_LOGLOSS)
+        return ph_fail(PH_ERROR_CONFIG, "train.selection must be logloss for %s, which has no AUC", rule);
+    if (job->train->progressive)
+        return ph_fail(PH_ERROR_CONFIG, "train.progressive must be false for %s", rule);
+    if (job->train->distill != PH_DISTILL_NONE)
+        return ph_fail(PH_ERROR_CONFIG, "train.distill must be none for %s", rule);
+    return PH_OK;
+}
+
 ph_status ph__train_job_check(const struct ph__train_job *job)
 {
     const struct ph_train_settings *train = job->train;
@@ -93,6 +106,8 @@ ph_status ph__train_job_check(const struct ph__train_job *job)
     if (train->distill != PH_DISTILL_NONE && !ph_encoder_has_teacher(job->encoder))
         return ph_fail(PH_ERROR_CONFIG, "train.distill requires a teacher's probabilities, but no column of "
                                         "data.fields has kind: teacher");
+    if (ph_encoder_num_classes(job->encoder) > 0)
+        PH_TRY(check_classes(job));
     PH_TRY(check_online(job));
     return ph__schedule_check(train);
 }

@@ -23,7 +23,7 @@ static void set_value(struct ph__json *object, const struct ph__json_field *fiel
 {
     if (field->kind == PH_JSON_TEXT)
         ph__json_set_text(object, field->key, member);
-    else if (field->kind == PH_JSON_NUMBER)
+    else if (field->kind == PH_JSON_NUMBER || field->kind == PH_JSON_LATER)
         ph__json_set_number(object, field->key, *(const double *)member);
     else if (field->kind == PH_JSON_BOOL)
         ph__json_set_bool(object, field->key, *(const bool *)member);
@@ -103,8 +103,8 @@ static bool get_value(const struct ph__json *json, const struct ph__json_field *
 {
     if (field->kind == PH_JSON_TEXT)
         return get_text(json, field->capacity, member);
-    if (field->kind == PH_JSON_NUMBER)
-        return get_number(json, member);
+    if (field->kind == PH_JSON_NUMBER || field->kind == PH_JSON_LATER)
+        return get_number(json, member) || (field->kind == PH_JSON_LATER && json == NULL);
     if (field->kind == PH_JSON_BOOL)
         return get_bool(json, member);
     return get_integer(json, field->kind, member);

@@ -10,6 +10,7 @@ enum ph__json_field_kind {
     PH_JSON_SIZE,   /* size_t */
     PH_JSON_SIGNED, /* int64_t */
     PH_JSON_NUMBER, /* double, exact; a number that is not finite is null, and NaN when read back */
+    PH_JSON_LATER,  /* the same, also NaN where an earlier version has not written the key */
     PH_JSON_BOOL,   /* bool */
     PH_JSON_TEXT,   /* char[capacity], NUL-terminated */
 };

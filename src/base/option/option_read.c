@@ -158,13 +158,32 @@ static ph_status apply_sequence(
 
 /* ---- the file ---- */
 
-/* Tells whether `key` is a section or begins one ("data" of "data.synth"). */
+/* Tells whether `name` begins with the words of `key`. */
+static bool begins_with(const char *name, const char *key)
+{
+    const size_t length = strlen(key);
+    return strncmp(name, key, length) == 0 && (name[length] == '\0' || name[length] == '.');
+}
+
+/* Tells whether `key` begins keys of the table that have words of their own ("data.graph" of
+ * "data.graph.edges"). */
+static bool is_group(const struct ph__option_table *table, const char *key)
+{
+    const size_t length = strlen(table->section);
+    if (!begins_with(key, table->section) || key[length] != '.')
+        return false;
+    for (size_t i = 0; i < table->num_options; i++)
+        if (begins_with(table->options[i].key, key + length + 1))
+            return true;
+    return false;
+}
+
+/* Tells whether `key` is a section or begins one ("data" of "data.synth"), or a group of keys. */
 static bool is_section(const struct ph__config_reading *reading, const char *key)
 {
-    size_t length = strlen(key);
     for (size_t s = 0; s < reading->num_sections; s++) {
-        const char *section = reading->sections[s].table->section;
-        if (strncmp(section, key, length) == 0 && (section[length] == '\0' || section[length] == '.'))
+        const struct ph__option_table *table = reading->sections[s].table;
+        if (begins_with(table->section, key) || is_group(table, key))
             return true;
     }
     return false;

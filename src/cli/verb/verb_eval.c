@@ -32,12 +32,13 @@ static ph_status check_scores(const char *path, const struct ph_metrics *metrics
 
 static ph_status evaluate(struct cli_scoring *scoring, const char *path)
 {
-    size_t num_tasks = ph_encoder_num_tasks(scoring->model.encoder);
+    const struct ph_encoder *encoder = scoring->model.encoder;
+    size_t num_tasks = ph_encoder_num_classes(encoder) > 0 ? 1 : ph_encoder_num_tasks(encoder);
     if (path == NULL)
         path = scoring->config.data.paths.test;
     if (path == NULL)
         return ph_fail(PH_ERROR_USAGE, "the config has no data.test: give FILE");
-    struct ph_metrics *metrics = calloc(num_tasks, sizeof *metrics);
+    struct ph_metrics *metrics = calloc(ph_encoder_num_tasks(encoder), sizeof *metrics);
     if (metrics == NULL)
         return ph__out_of_memory("%zu tasks", num_tasks);
     int no_signal;

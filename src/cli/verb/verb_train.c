@@ -64,8 +64,13 @@ static ph_status read_config(struct request *request, struct ph_config *config)
 
 static void print_metrics(const char *what, const struct ph_metrics *metrics)
 {
-    printf("%-5s  auc %.5f  logloss %.5f  ne %.4f  calibration %.4f  (%llu samples)\n", what, metrics->auc,
-        metrics->logloss, metrics->ne, metrics->calibration, (unsigned long long)metrics->num_samples);
+    if (!isnan(metrics->accuracy))
+        printf("%-5s  accuracy %.5f  logloss %.5f  (%llu samples)\n", what, metrics->accuracy,
+            metrics->logloss, (unsigned long long)metrics->num_samples);
+    else
+        printf("%-5s  auc %.5f  logloss %.5f  ne %.4f  calibration %.4f  (%llu samples)\n", what,
+            metrics->auc, metrics->logloss, metrics->ne, metrics->calibration,
+            (unsigned long long)metrics->num_samples);
 }
 
 static void print_bad_rows(const char *what, uint64_t count, struct ph_buffer first)

@@ -17,6 +17,7 @@
 #include "data/batch/batches.h"
 #include "data/batch/rank_rows.h"
 #include "data/batch/shared_batches.h"
+#include "data/encode/encoder.h"
 #include "data/source/dataset.h"
 
 #define MAX_PREFETCHED 1024
@@ -161,6 +162,24 @@ static ph_status open_rows(struct ph_batches *batches, const struct ph__rows_ori
         &batches->rows, batches->encoder, name, origin->dataset, origin->fingerprint, options);
 }
 
+static bool is_graph(const struct ph_encoder *encoder, const struct ph__rows_origin *origin)
+{
+    return encoder->format == PH_DATA_GRAPH && origin->dataset == NULL;
+}
+
+/* Makes the nodes of a graph one batch, in their order. */
+static ph_status take_whole(const char *path, struct ph_batches_options *options)
+{
+    if (options->world_size > 1)
+        return ph_fail(PH_ERROR_CONFIG,
+            "%s: a graph is one batch, which %zu ranks cannot share: use one rank, with several threads",
+            path, options->world_size);
+    options->batch_size = SIZE_MAX;
+    options->reading.is_shuffled = false;
+    options->reading.max_bad_rows = 0;
+    return PH_OK;
+}
+
 ph_status ph__batches_open(const struct ph_encoder *encoder, const struct ph__rows_origin *origin,
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
@@ -181,7 +200,10 @@ ph_status ph__batches_open(const struct ph_encoder *encoder, const struct ph__ro
     batches->num_slots = options->reading.num_prefetched + 1;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);
-    ph_status status = open_rows(batches, origin, options);
+    struct ph_batches_options whole = *options;
+    ph_status status = is_graph(encoder, origin) ? take_whole(origin->path, &whole) : PH_OK;
+    if (status == PH_OK)
+        status = open_rows(batches, origin, &whole);
     if (status == PH_OK && options->start != NULL)
         batches->position = *options->start;
     if (status == PH_OK && options->reading.num_prefetched > 0 && batches->shared == NULL)

@@ -283,20 +283,28 @@ static inline const uint32_t *row_at(const struct ph__window *window, size_t i)
     return window->rows.words + start;
 }
 
+/* Makes room for the rows that this window can add, `wanted` in all. */
+static ph_status reserve_taken(struct ph__window *window, size_t num_taken, size_t wanted)
+{
+    const size_t num_rows = ph__min(wanted, num_taken + window->num_ordered - window->next);
+    return ph__array_reserve(
+        (void **)&window->taken, &window->taken_capacity, num_rows, sizeof(const uint32_t *));
+}
+
 ph_status ph__window_take(
     struct ph__window *window, size_t wanted, const uint32_t *const **rows_out, size_t *num_rows_out)
 {
     const struct ph__rows *carried = &window->carried;
     size_t num_taken = 0;
     window->carried.num_rows = 0;
-    PH_TRY(ph__array_reserve(
-        (void **)&window->taken, &window->taken_capacity, wanted, sizeof(const uint32_t *)));
+    PH_TRY(reserve_taken(window, num_taken, wanted));
     while (num_taken < wanted) {
         if (window->next == window->num_ordered) {
             PH_TRY(carry(window, num_taken - carried->num_rows));
             PH_TRY(refill(window, wanted - num_taken));
             if (window->num_ordered == 0)
                 break;
+            PH_TRY(reserve_taken(window, num_taken, wanted));
         }
         if (!window->is_read)
             PH_TRY(read_chosen(window));

@@ -43,6 +43,14 @@ ph_status ph__column_share(struct ph__column *column, const char *shares)
     return column->shares != NULL ? PH_OK : ph__out_of_memory("encoder: '%s'", column->name);
 }
 
+ph_status ph__encoder_set_graph(struct ph_encoder *encoder, const struct ph__graph_settings *graph)
+{
+    encoder->graph = *graph;
+    encoder->graph.edges = ph__arena_strdup(&encoder->arena, graph->edges);
+    encoder->graph.words = ph__arena_strdup(&encoder->arena, graph->words);
+    return encoder->graph.edges != NULL && encoder->graph.words != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
 /* ---- sealing ---- */
 
 /* Returns the rows of an id column's table: row 0, and the rows of its encoding. */
@@ -67,6 +75,10 @@ static ph_status seal_column(
     struct ph_encoder *encoder, struct ph__column *column, const char *where, ph_status status)
 {
     bool is_group = column->is_group || column->kind == PH_FIELD_GROUP;
+    if (column->kind == PH_FIELD_SPLIT && encoder->has_split)
+        return ph_fail(status, "%s: '%s': another field is the split already", where, column->name);
+    encoder->has_split |= column->kind == PH_FIELD_SPLIT;
+    encoder->num_classes += column->class_start > 0;
     if ((column->kind == PH_FIELD_WEIGHT && encoder->has_weight) || (is_group && encoder->has_group))
         return ph_fail(status, "%s: '%s': another field is the %s already", where, column->name,
             is_group ? "group" : "weight");
@@ -212,9 +224,27 @@ static void unseal(struct ph_encoder *encoder)
     encoder->lists = NULL;
     encoder->sparse_columns = NULL;
     encoder->by_source = NULL;
-    encoder->num_tasks = encoder->num_teachers = 0;
+    encoder->num_tasks = encoder->num_teachers = encoder->num_classes = 0;
     encoder->num_dense = encoder->num_sparse = encoder->num_lists = 0;
-    encoder->has_weight = encoder->has_group = encoder->has_id_weights = false;
+    encoder->has_weight = encoder->has_group = encoder->has_split = encoder->has_id_weights = false;
+}
+
+/* Refuses labels beside one that has classes, and a single class. */
+static ph_status check_classes(const struct ph_encoder *encoder, const char *where, ph_status status)
+{
+    const struct ph__column *first = NULL;
+    for (size_t i = 0; encoder->num_classes > 0 && i < encoder->num_columns; i++) {
+        const struct ph__column *column = &encoder->columns[i];
+        if (column->kind != PH_FIELD_LABEL)
+            continue;
+        first = first == NULL ? column : first;
+        if (encoder->num_classes != encoder->num_tasks || strcmp(column->from, first->from) != 0)
+            return ph_fail(
+                status, "%s: '%s': a label with classes must be the only label", where, column->from);
+    }
+    return encoder->num_classes != 1
+               ? PH_OK
+               : ph_fail(status, "%s: '%s': a label needs two classes or more", where, first->from);
 }
 
 ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_status status)
@@ -223,6 +253,7 @@ ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_sta
     PH_TRY(seal_columns(encoder, where, status));
     if (encoder->num_tasks == 0)
         return ph_fail(status, "%s: no column is a label", where);
+    PH_TRY(check_classes(encoder, where, status));
     if (encoder->num_teachers != 0 && encoder->num_teachers != encoder->num_tasks)
         return ph_fail(status, "%s: %zu columns are teachers, but %zu are labels; give each label one", where,
             encoder->num_teachers, encoder->num_tasks);
@@ -301,6 +332,11 @@ size_t ph_encoder_num_dense(const struct ph_encoder *encoder)
 size_t ph_encoder_num_tasks(const struct ph_encoder *encoder)
 {
     return encoder->num_tasks;
+}
+
+size_t ph_encoder_num_classes(const struct ph_encoder *encoder)
+{
+    return encoder->num_classes;
 }
 
 size_t ph_encoder_num_sparse(const struct ph_encoder *encoder)

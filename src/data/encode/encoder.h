@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/memory/arena.h"
 #include "data/data_options.h"
@@ -29,7 +30,8 @@ struct ph__statistics {
 
 struct ph__column {
     char *name;
-    char *from; /* the file's column; mostly the same as name */
+    char *from;         /* the file's column; mostly the same as name */
+    size_t class_start; /* label: where in name the class begins that it is 1 for; 0: it has no classes */
     enum ph__field_kind kind;
     size_t slot; /* index among the labels, the teachers, the dense or the sparse features */
     /* id */
@@ -72,8 +74,23 @@ static inline bool ph__column_is_plain(const struct ph__column *column)
 static inline bool ph__column_may_lack(const struct ph__column *column, bool needs_no_labels)
 {
     bool is_for_training = column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_TEACHER ||
-                           column->kind == PH_FIELD_WEIGHT || column->kind == PH_FIELD_GROUP;
+                           column->kind == PH_FIELD_WEIGHT || column->kind == PH_FIELD_GROUP ||
+                           column->kind == PH_FIELD_SPLIT;
     return column->kind == PH_FIELD_IGNORE || (is_for_training && needs_no_labels);
+}
+
+/* Tells whether the format makes the column of another file than the one that has the header. */
+static inline bool ph__column_is_made(const struct ph__graph_settings *graph, const char *name)
+{
+    return (graph->edges != NULL && graph->edges[0] != '\0' && strcmp(name, PH_GRAPH_NEIGHBOURS) == 0) ||
+           (graph->words != NULL && graph->words[0] != '\0' && strcmp(name, PH_GRAPH_WORDS) == 0) ||
+           (graph->train_share > 0 && strcmp(name, PH_GRAPH_SPLIT) == 0);
+}
+
+/* Returns the class that a label is 1 for; NULL: it has no classes. */
+static inline const char *ph__column_class(const struct ph__column *column)
+{
+    return column->class_start > 0 ? column->name + column->class_start : NULL;
 }
 
 static inline bool ph__column_is_bucket(const struct ph__column *column)
@@ -83,13 +100,15 @@ static inline bool ph__column_is_bucket(const struct ph__column *column)
 
 struct ph_encoder {
     enum ph__data_format format;
+    struct ph__graph_settings graph; /* of format graph */
     char separator, list_separator;
     bool has_header;
     struct ph__column *columns;
     size_t num_columns, columns_capacity;
     size_t num_tasks, num_dense, num_sparse;
     size_t num_teachers; /* num_tasks, or 0 */
-    bool has_weight, has_group;
+    size_t num_classes;  /* num_tasks, or 0 */
+    bool has_weight, has_group, has_split;
     bool has_id_weights;        /* true: some list is weighted */
     uint64_t num_training_rows; /* 0: not counted */
     size_t *lists;              /* (num_lists) sparse slots of lists, ascending */
@@ -114,6 +133,9 @@ ph_status ph__encoder_add_column(
 
 /* Makes the column share the rows of the id column called `shares`. PH_ERROR_MEMORY. */
 ph_status ph__column_share(struct ph__column *column, const char *shares);
+
+/* Copies the settings of a graph. PH_ERROR_MEMORY. */
+ph_status ph__encoder_set_graph(struct ph_encoder *encoder, const struct ph__graph_settings *graph);
 
 /* Assigns the slots, lays out the row and fills the tables. Call after all columns were added, and again when
  * vocabularies or boundaries have changed. `where` names the source in errors, `status` is the error for a

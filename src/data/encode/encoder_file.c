@@ -10,9 +10,9 @@
 #include "data/encode/encoder.h"
 
 #define FILE_FORMAT "phloem-encoder"
-#define FILE_VERSION 3 /* version 1 had no seal, buckets, statistics or derived features */
-#define PLAIN_VERSION \
-    2 /* cannot share rows; still written for encoders that share none, so that their seal stays */
+#define FILE_VERSION 4    /* version 1 had no seal, buckets, statistics or derived features */
+#define SHARING_VERSION 3 /* without classes and splits; still written, so that seals stay */
+#define PLAIN_VERSION 2   /* cannot share rows, either */
 #define MAX_FILE_BYTES ((uint64_t)1 << 32)
 #define MAX_IDS_BYTES (MAX_FILE_BYTES / 2) /* bytes of ids: leaves room for JSON's escapes */
 
@@ -114,16 +114,32 @@ static ph_status set_column(struct ph__json *json, const struct ph__column *colu
     if (strcmp(column->from, column->name) != 0)
         ph__json_set_text(json, "from", column->from);
     ph__json_set_text(json, "kind", ph__data_word(PH_FIELD_KIND_WORDS, (int)column->kind, word));
+    if (column->class_start > 0)
+        ph__json_set_text(json, "class", ph__column_class(column));
     if (column->kind == PH_FIELD_DENSE)
         set_dense(json, column);
     return column->kind == PH_FIELD_ID ? set_id(json, column) : PH_OK;
 }
 
+static void set_graph(struct ph__json *json, const struct ph__graph_settings *graph)
+{
+    struct ph__json *child = ph__json_object();
+    ph__json_set_text(child, "edges", graph->edges);
+    ph__json_set_text(child, "words", graph->words);
+    ph__json_set_bool(child, "self_loops", graph->has_self_loops);
+    ph__json_set_number(child, "train_share", graph->train_share);
+    ph__json_set_number(child, "valid_share", graph->valid_share);
+    ph__json_set_integer(child, "split_seed", graph->split_seed);
+    ph__json_set(json, "graph", child);
+}
+
 static int version_of(const struct ph_encoder *encoder)
 {
+    if (encoder->num_classes > 0 || encoder->has_split || encoder->format == PH_DATA_GRAPH)
+        return FILE_VERSION;
     for (size_t i = 0; i < encoder->num_columns; i++)
         if (encoder->columns[i].shares != NULL)
-            return FILE_VERSION;
+            return SHARING_VERSION;
     return PLAIN_VERSION;
 }
 
@@ -137,6 +153,8 @@ static ph_status set_encoder(struct ph__json *json, const struct ph_encoder *enc
     ph__json_set_text(json, "separator", separators[0]);
     ph__json_set_text(json, "list_separator", separators[1]);
     ph__json_set_bool(json, "has_header", encoder->has_header);
+    if (encoder->format == PH_DATA_GRAPH)
+        set_graph(json, &encoder->graph);
     ph__json_set_integer(json, "training_rows", (int64_t)encoder->num_training_rows);
     struct ph__json *columns = ph__json_array();
     ph_status status = PH_OK;
@@ -339,6 +357,19 @@ static ph_status get_dense(const struct ph__json *json, const char *path, struct
     return get_statistics(json, path, column);
 }
 
+static ph_status get_class(const struct ph__json *json, const char *path, struct ph__column *column)
+{
+    const char *word = ph__json_as_text(ph__json_get(json, "class"), NULL);
+    if (word == NULL)
+        return PH_OK;
+    const size_t name_length = strlen(column->name), length = strlen(word);
+    if (column->kind != PH_FIELD_LABEL || name_length <= length ||
+        strcmp(column->name + name_length - length, word) != 0)
+        return fail_key(path, "class");
+    column->class_start = name_length - length;
+    return PH_OK;
+}
+
 static ph_status get_column(const struct ph__json *json, const char *path, struct ph_encoder *encoder)
 {
     const char *name = ph__json_as_text(ph__json_get(json, "name"), "");
@@ -350,9 +381,23 @@ static ph_status get_column(const struct ph__json *json, const char *path, struc
     PH_TRY(
         ph__encoder_add_column(encoder, name, ph__json_as_text(ph__json_get(json, "from"), name), &column));
     column->kind = (enum ph__field_kind)kind;
+    PH_TRY(get_class(json, path, column));
     if (column->kind == PH_FIELD_DENSE)
         return get_dense(json, path, column);
     return column->kind == PH_FIELD_ID ? get_id(json, path, column) : PH_OK;
+}
+
+static ph_status get_graph(const struct ph__json *json, const char *path, struct ph_encoder *encoder)
+{
+    const struct ph__graph_settings graph = {
+        .edges = ph__json_as_text(ph__json_get(json, "edges"), ""),
+        .words = ph__json_as_text(ph__json_get(json, "words"), ""),
+        .has_self_loops = ph__json_as_bool(ph__json_get(json, "self_loops"), false),
+        .train_share = ph__json_as_number(ph__json_get(json, "train_share"), 0),
+        .valid_share = ph__json_as_number(ph__json_get(json, "valid_share"), 0),
+        .split_seed = ph__json_as_integer(ph__json_get(json, "split_seed"), 0),
+    };
+    return graph.edges[0] != '\0' ? ph__encoder_set_graph(encoder, &graph) : fail_key(path, "graph");
 }
 
 static ph_status get_encoder(const struct ph__json *json, const char *path, struct ph_encoder *encoder)
@@ -361,9 +406,9 @@ static ph_status get_encoder(const struct ph__json *json, const char *path, stru
     if (strcmp(format, FILE_FORMAT) != 0)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: not an encoder of Phloem", path);
     int64_t version = ph__json_as_integer(ph__json_get(json, "version"), 0);
-    if (version != FILE_VERSION && version != PLAIN_VERSION)
+    if (version < PLAIN_VERSION || version > FILE_VERSION)
         return ph_fail(PH_ERROR_CHECKPOINT,
-            "%s: version %lld of the encoder's file is not supported, only versions %d and %d", path,
+            "%s: version %lld of the encoder's file is not supported, only versions %d to %d", path,
             (long long)version, PLAIN_VERSION, FILE_VERSION);
     int data_format = 0;
     PH_TRY(get_word(json, path, "data_format", PH_DATA_FORMAT_WORDS, &data_format));
@@ -373,6 +418,8 @@ static ph_status get_encoder(const struct ph__json *json, const char *path, stru
     if (encoder->separator == encoder->list_separator)
         return fail_key(path, "list_separator");
     encoder->has_header = ph__json_as_bool(ph__json_get(json, "has_header"), true);
+    if (encoder->format == PH_DATA_GRAPH)
+        PH_TRY(get_graph(ph__json_get(json, "graph"), path, encoder));
     PH_TRY(get_integer(json, path, "training_rows", 0, INT64_MAX, &encoder->num_training_rows));
     const struct ph__json *columns = ph__json_get(json, "columns");
     for (size_t i = 0; ph__json_is_array(columns) && i < ph__json_size(columns); i++)

@@ -1,5 +1,6 @@
 /* Checks and encodes cells of every kind, and hands the values to the row in the making (row_encoder.c). */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -301,6 +302,7 @@ static const char *problem_of(const struct ph__column *column, double number)
     case PH_FIELD_DENSE:
     case PH_FIELD_ID:
     case PH_FIELD_GROUP:
+    case PH_FIELD_SPLIT:
     case PH_FIELD_IGNORE:
         break;
     }
@@ -334,15 +336,41 @@ static ph_status encode_text_number(
     return problem != NULL ? fail_cell(column, cell, length, problem) : encode_checked(row, column, number);
 }
 
+static bool is_word(const char *word, const char *cell, size_t length)
+{
+    return strlen(word) == length && memcmp(word, cell, length) == 0;
+}
+
+/* Encodes a label that is 1 for one class of its cell, unless the cell is blank. */
+static ph_status encode_class(
+    struct ph__row_encoder *row, const struct ph__column *column, const char *cell, size_t length)
+{
+    size_t count;
+    const struct ph__column *const *classes = ph__encoder_made_from(row->encoder, column->from, &count);
+    bool is_known = false;
+    for (size_t i = 0; i < count && !is_known; i++)
+        is_known = classes[i]->class_start > 0 && is_word(ph__column_class(classes[i]), cell, length);
+    if (is_known)
+        encode_target(row, column, is_word(ph__column_class(column), cell, length) ? 1 : 0);
+    else if (length > 0 && !is_word("-1", cell, length))
+        return fail_cell(column, cell, length, "is not one of its classes");
+    return PH_OK;
+}
+
 ph_status ph__row_text(
     struct ph__row_encoder *row, const struct ph__column *column, const char *cell, size_t length)
 {
+    if (column->class_start > 0)
+        return encode_class(row, column, cell, length);
     switch (column->kind) {
     case PH_FIELD_LABEL:
     case PH_FIELD_TEACHER:
     case PH_FIELD_DENSE:
     case PH_FIELD_WEIGHT:
         return encode_text_number(row, column, cell, length);
+    case PH_FIELD_SPLIT:
+        row->is_outside = row->split != NULL && !is_word(row->split, cell, length);
+        return PH_OK;
     case PH_FIELD_GROUP:
         encode_group(row, cell, length);
         return PH_OK;
@@ -382,7 +410,12 @@ ph_status ph__row_real(struct ph__row_encoder *row, const struct ph__column *col
         return encode_real_id(row, column, number);
     if (column->kind == PH_FIELD_GROUP)
         return fail_number(column, number, "is not a group: a text or a whole number");
-    if (column->kind == PH_FIELD_IGNORE)
+    if (column->class_start > 0) {
+        char text[32];
+        return ph__row_text(
+            row, column, text, isnan(number) ? 0 : (size_t)snprintf(text, sizeof text, "%.15g", number));
+    }
+    if (column->kind == PH_FIELD_IGNORE || column->kind == PH_FIELD_SPLIT)
         return PH_OK;
     const char *problem = problem_of(column, number);
     return problem != NULL ? fail_number(column, number, problem) : encode_checked(row, column, number);

@@ -145,6 +145,7 @@ ph_status ph__row_begin_run(struct ph__row_encoder *row, struct ph__rows *rows, 
     row->num_words = encoder->num_fixed_words;
     row->num_pieces = 0;
     row->lookups.count = 0;
+    row->is_outside = false;
     clear_rows(encoder, ph__row_words(row), num_rows);
     return PH_OK;
 }
@@ -177,6 +178,8 @@ ph_status ph__row_commit(struct ph__row_encoder *row)
         return ph__fit_row(row->fit, &row->lookups);
     PH_TRY(ph__row_look_up(row));
     PH_TRY(order_lists(row));
+    for (size_t t = 0; row->is_outside && t < row->encoder->num_tasks; t++)
+        ph__row_words(row)[t] = ph__word_from_float(NAN);
     ph__rows_commit(row->rows, 1, row->num_words);
     return PH_OK;
 }

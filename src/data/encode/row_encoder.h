@@ -37,6 +37,8 @@ struct ph__row_encoder {
     size_t scratch_capacity;
     size_t *places; /* (num_sparse) places of each list's next id in the scratch */
     size_t places_capacity;
+    const char *split; /* rows of other splits get no labels; NULL: all rows are of the split. Borrowed */
+    bool is_outside;   /* the row in the making is of another split */
 };
 
 /* Returns the words of the row in the making; they move when the row grows. */

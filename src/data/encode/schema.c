@@ -16,7 +16,7 @@
 
 bool ph__has_quotes(enum ph__data_format format)
 {
-    return format == PH_DATA_CSV || format == PH_DATA_AVAZU;
+    return format == PH_DATA_CSV || format == PH_DATA_AVAZU || format == PH_DATA_GRAPH;
 }
 
 char ph__default_separator(enum ph__data_format format)
@@ -31,6 +31,7 @@ bool ph__has_header(const struct ph_data_settings *settings)
     case PH_DATA_TSV:
         return settings->has_header;
     case PH_DATA_AVAZU:
+    case PH_DATA_GRAPH:
         return true;
     case PH_DATA_CRITEO:
     case PH_DATA_LIBSVM:
@@ -91,6 +92,7 @@ static struct entries built_in_entries(enum ph__data_format format)
     case PH_DATA_CSV:
     case PH_DATA_TSV:
     case PH_DATA_ARROW:
+    case PH_DATA_GRAPH:
         break;
     }
     return (struct entries){NULL, 0};
@@ -196,7 +198,7 @@ static ph_status check_libsvm_field(
 }
 
 /* Adds a column called `name`, made from the file's column `from`. */
-static ph_status add_field(const struct building *building, const struct ph__field_settings *given,
+static ph_status add_one(const struct building *building, const struct ph__field_settings *given,
     const char *name, struct file_column from)
 {
     const struct ph_data_settings *settings = building->settings;
@@ -214,6 +216,24 @@ static ph_status add_field(const struct building *building, const struct ph__fie
     if (field->is_list || field->is_group)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': only id fields may be lists or groups", name);
     return PH_OK;
+}
+
+/* Adds the columns of a label with classes, "label.class"; of any other field one column. */
+static ph_status add_field(const struct building *building, const struct ph__field_settings *given,
+    const char *name, struct file_column from)
+{
+    struct ph__arena arena = {0};
+    ph_status status = PH_OK;
+    if (given->classes.count == 0)
+        return add_one(building, given, name, from);
+    for (size_t i = 0; i < given->classes.count && status == PH_OK; i++) {
+        const char *task = ph__arena_printf(&arena, "%s.%s", name, given->classes.items[i]);
+        status = task != NULL ? add_one(building, given, task, from) : PH_ERROR_MEMORY;
+        if (status == PH_OK)
+            building->encoder->columns[building->encoder->num_columns - 1].class_start = strlen(name) + 1;
+    }
+    ph__arena_fini(&arena);
+    return status;
 }
 
 /* Adds the features with names of their own that `fields` makes of the file's column `from`; skips built-in
@@ -385,6 +405,21 @@ static ph_status add_columns(struct building *building, const struct ph__file_sh
     return shape->num_names > 0 ? build_from_names(building, shape) : build_from_fields(building);
 }
 
+/* Checks the keys of a graph: a row that is left out would renumber the others. */
+static ph_status set_graph(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+{
+    const struct ph__graph_settings *graph = &settings->graph;
+    if (graph->edges == NULL || graph->edges[0] == '\0')
+        return ph_fail(PH_ERROR_CONFIG, "data.graph.edges is missing: name the file of edges");
+    if (settings->reading.max_bad_rows > 0)
+        return ph_fail(PH_ERROR_CONFIG, "data.max_bad_rows must be 0 for format graph: each row is a node");
+    if (graph->train_share + graph->valid_share > 1)
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.graph.train_share and data.graph.valid_share add up to %g, above 1",
+            graph->train_share + graph->valid_share);
+    return ph__encoder_set_graph(encoder, graph);
+}
+
 ph_status ph__schema_build(
     const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder)
 {
@@ -392,6 +427,8 @@ ph_status ph__schema_build(
     encoder->has_header = ph__has_header(settings);
     const bool is_libsvm = settings->format == PH_DATA_LIBSVM || settings->format == PH_DATA_LIBFFM;
     const bool is_arrays = settings->format == PH_DATA_NPY || settings->format == PH_DATA_ARROW;
+    if (settings->format == PH_DATA_GRAPH)
+        PH_TRY(set_graph(settings, encoder));
     PH_TRY(read_separators(settings, encoder));
     PH_TRY(ph__schema_check_fields(settings, is_libsvm || is_arrays || shape->is_list != NULL));
     struct building building = {.settings = settings, .encoder = encoder};

@@ -69,6 +69,7 @@ static ph_status check_dense_keys(const struct ph__field_settings *field)
         {"missing", field->missing != 0, is_dense && !is_standardised,
             "dense fields that are not standardised"},
         {"missing_indicator", field->has_indicator, is_dense, "dense fields"},
+        {"classes", field->classes.count > 0, field->kind == PH_FIELD_LABEL, "labels"},
     };
     return check_used(field->name, keys, sizeof keys / sizeof keys[0]);
 }

@@ -84,6 +84,22 @@ static ph_status build_array_columns(
     return status;
 }
 
+/* Builds the columns of the nodes' file, and those that are made beside it. */
+static ph_status build_graph_columns(
+    const struct ph_data_settings *settings, const struct ph__header *header, struct ph_encoder *encoder)
+{
+    char *const made[] = {PH_GRAPH_NEIGHBOURS, PH_GRAPH_WORDS, PH_GRAPH_SPLIT};
+    struct named_columns columns = {0};
+    PH_TRY(named_columns_init(&columns, header->num_names + 3));
+    for (size_t i = 0; i < header->num_names; i++)
+        if (!ph__column_is_made(&settings->graph, header->names[i]))
+            named_columns_add(&columns, header->names[i], false);
+    for (size_t i = 0; i < 3; i++)
+        if (ph__column_is_made(&settings->graph, made[i]))
+            named_columns_add(&columns, made[i], i < 2);
+    return build_named_columns(settings, &columns, encoder);
+}
+
 /* Builds the columns of the dataset's first batch. */
 static ph_status build_dataset_columns(
     const struct ph_data_settings *settings, const struct ph_dataset *dataset, struct ph_encoder *encoder)
@@ -200,6 +216,8 @@ static ph_status build_columns(const struct ph_data_settings *settings, struct p
     shape.header_line = header.line_number;
     if (status == PH_OK && settings->format == PH_DATA_NPY && num_paths > 0)
         status = build_array_columns(settings, paths[0], encoder);
+    else if (status == PH_OK && settings->format == PH_DATA_GRAPH)
+        status = build_graph_columns(settings, &header, encoder);
     else if (status == PH_OK)
         status = ph__schema_build(settings, &shape, encoder);
     ph__header_fini(&header);

@@ -432,6 +432,19 @@ static ph_status check_request(const struct ph_data_settings *settings, const ch
     return PH_OK;
 }
 
+/* Refuses data whose splits are rows of one file. */
+static ph_status check_whole(const struct ph_data_settings *settings)
+{
+    const struct ph__field_settings *fields = settings->fields.items;
+    bool is_whole = settings->format == PH_DATA_GRAPH;
+    for (size_t i = 0; i < settings->fields.count; i++)
+        is_whole = is_whole || fields[i].kind == PH_FIELD_SPLIT;
+    return !is_whole
+               ? PH_OK
+               : ph_fail(PH_ERROR_CONFIG,
+                     "graphs and data with a field of kind split cannot be prepared: train on the files");
+}
+
 ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out)
 {
@@ -440,6 +453,7 @@ ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder
     struct ph_prepare_summary summary = {0};
     PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_prepare_options"));
     PH_TRY(check_request(settings, folder));
+    PH_TRY(check_whole(settings));
     PH_TRY(ph__prepare_options_fill(&own, &filled));
     ph_status status = prepare(&preparation, &summary);
     fini(&preparation);

@@ -219,6 +219,8 @@ ph_status ph__run_encode_column(const struct ph__run *run, struct ph__arrow_cell
 {
     const struct ph__column *column = cell->column;
     const bool is_id = column->kind == PH_FIELD_ID && !column->is_group;
+    if (column->class_start > 0)
+        return encode_cells(run, cell);
     if (is_float(cell))
         return encode_floats(run, cell);
     if (column->kind == PH_FIELD_LABEL && cell->from->kind == PH_ARROW_INTEGER)

@@ -107,9 +107,20 @@ static int fail_folder(const char *folder, int reason)
     return 1;
 }
 
+const char *ph__input_split(const char *path)
+{
+    const char *mark = strrchr(path, '#');
+    return mark != NULL && mark > path && mark[1] != '\0' && !ph__file_exists(path) ? mark + 1 : NULL;
+}
+
 ph_status ph__input_list(
     struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
 {
+    const char *split = ph__input_split(path);
+    if (split != NULL)
+        path = ph__arena_printf(arena, "%.*s", (int)(split - 1 - path), path);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
     char *one[] = {(char *)path};
     if (ph__file_exists(path))
         return copy_paths(arena, one, 1, paths_out, num_paths_out);

@@ -37,8 +37,12 @@ enum ph__set_file { PH_SET_LABELS, PH_SET_DENSE, PH_SET_MULTI_HOT, PH_SET_ONE_HO
 ph_status ph__array_set_name(
     struct ph__arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES]);
 
-/* Lists the files that a path stands for, in the arena: the matches of a pattern; for P, where no file P
- * exists, P_labels.npy if that exists; else the path. PH_ERROR_DATA when a pattern matches none. */
+/* Returns the split that a path "FILE#split" names, borrowed from the path; NULL: none. */
+const char *ph__input_split(const char *path);
+
+/* Lists the files that a path stands for, without its split, in the arena: the matches of a pattern; for P,
+ * where no file P exists, P_labels.npy if that exists; else the path. PH_ERROR_DATA when a pattern matches
+ * none. */
 ph_status ph__input_list(
     struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
 

@@ -29,8 +29,23 @@ static const struct ph__format *format_of(
         break;
     case PH_DATA_ARROW:
         return &ph__format_arrow;
+    case PH_DATA_GRAPH:
+        return &ph__format_graph;
     }
     return &ph__format_delimited;
+}
+
+/* Keeps the split that the path names. */
+static ph_status set_split(struct ph__source *source, const char *path)
+{
+    const char *split = ph__input_split(path);
+    if (split == NULL)
+        return PH_OK;
+    if (!source->encoder->has_split)
+        return ph_fail(
+            PH_ERROR_DATA, "%s: names split '%s', but no field of data.fields has kind: split", path, split);
+    source->row.split = ph__arena_strdup(&source->arena, split);
+    return source->row.split != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
 /* Lists the files of the path; a dataset is one. */
@@ -40,8 +55,10 @@ static ph_status list_paths(struct ph__source *source, const char *path)
     if (dataset == NULL && source->encoder->format == PH_DATA_ARROW)
         return ph_fail(PH_ERROR_USAGE,
             "%s: rows of format arrow cannot be read from a file; pass them as a dataset", path);
-    if (dataset == NULL)
+    if (dataset == NULL) {
+        PH_TRY(set_split(source, path));
         return ph__input_list(&source->arena, path, &source->paths, &source->num_paths);
+    }
     source->paths = ph__arena_alloc(&source->arena, sizeof *source->paths);
     if (source->paths == NULL)
         return PH_ERROR_MEMORY;

@@ -80,8 +80,8 @@ struct ph__source {
 };
 
 /* Opens a source. A path with *, ? or [ that is not a file itself is a pattern; its files come in the order
- * of their names. "-" is standard input. With a dataset the path is ignored. Errors:
- * PH_ERROR_DATA. Close the source also on failure. */
+ * of their names. #NAME at its end names the split whose rows have labels. "-" is standard input. With a
+ * dataset the path is ignored. Errors: PH_ERROR_DATA. Close the source also on failure. */
 ph_status ph__source_open(struct ph__source *source, const struct ph_encoder *encoder, const char *path,
     const struct ph__source_options *options);
 void ph__source_close(struct ph__source *source);
@@ -107,5 +107,6 @@ extern const struct ph__format ph__format_delimited; /* csv, tsv, criteo, avazu 
 extern const struct ph__format ph__format_libsvm;    /* libsvm, libffm */
 extern const struct ph__format ph__format_npy;
 extern const struct ph__format ph__format_arrow; /* a dataset */
+extern const struct ph__format ph__format_graph;
 
 #endif

@@ -13,7 +13,6 @@
 #include "data/encode/encoder.h"
 #include "data/encode/schema.h"
 #include "data/encode/text_hash.h"
-#include "data/source/line_file.h"
 
 /* ---- cells, cut in place ---- */
 
@@ -232,14 +231,15 @@ static ph_status match_header(struct ph__delimited *delimited, const struct ph_e
     PH_TRY(reserve(delimited, encoder, header->num_names));
     for (size_t i = 0; i < encoder->num_columns; i++) {
         const struct ph__column *column = &encoder->columns[i];
-        if (!header_has(header, column->from) && !ph__column_may_lack(column, needs_no_labels))
+        if (!header_has(header, column->from) && !ph__column_is_made(&encoder->graph, column->from) &&
+            !ph__column_may_lack(column, needs_no_labels))
             return ph_fail(PH_ERROR_DATA, "%s:%" PRIu64 ": the header lacks column '%s' of the schema", where,
                 header->line_number, column->from);
     }
     for (size_t i = 0; i < header->num_names; i++) {
         size_t count;
         const struct ph__column *const *columns = ph__encoder_made_from(encoder, header->names[i], &count);
-        match_cell(delimited, columns, count);
+        match_cell(delimited, columns, ph__column_is_made(&encoder->graph, header->names[i]) ? 0 : count);
     }
     return PH_OK;
 }
@@ -329,13 +329,7 @@ ph_status ph__delimited_encode(
 
 /* ---- files ---- */
 
-struct delimited_file {
-    struct ph__line_file file; /* must stay the first member */
-    struct ph__delimited delimited;
-    bool is_unmatched; /* no header: the first row decides whether there are labels */
-};
-
-static ph_status match_file(struct ph__source *source, struct delimited_file *state)
+static ph_status match_file(struct ph__source *source, struct ph__delimited_file *state)
 {
     struct ph__header header = {0};
     const struct ph_encoder *encoder = source->encoder;
@@ -350,12 +344,9 @@ static ph_status match_file(struct ph__source *source, struct delimited_file *st
     return status;
 }
 
-static ph_status open_delimited(struct ph__source *source, const struct ph__source_position *position)
+ph_status ph__delimited_file_open(
+    struct ph__source *source, struct ph__delimited_file *state, const struct ph__source_position *position)
 {
-    struct delimited_file *state = calloc(1, sizeof *state);
-    if (state == NULL)
-        return ph__out_of_memory("cannot read %s", source->paths[source->file]);
-    source->state = state;
     PH_TRY(ph__line_file_open(&state->file, source));
     if (source->encoder->has_header)
         PH_TRY(match_file(source, state));
@@ -365,18 +356,28 @@ static ph_status open_delimited(struct ph__source *source, const struct ph__sour
     return ph__line_file_start(&state->file, position);
 }
 
-static void close_delimited(struct ph__source *source)
+static ph_status open_delimited(struct ph__source *source, const struct ph__source_position *position)
 {
-    struct delimited_file *state = source->state;
-    if (state == NULL)
-        return;
+    source->state = calloc(1, sizeof(struct ph__delimited_file));
+    return source->state != NULL ? ph__delimited_file_open(source, source->state, position)
+                                 : ph__out_of_memory("cannot read %s", source->paths[source->file]);
+}
+
+void ph__delimited_file_close(struct ph__delimited_file *state)
+{
     ph__line_file_close(&state->file);
     ph__delimited_fini(&state->delimited);
-    free(state);
+}
+
+static void close_delimited(struct ph__source *source)
+{
+    if (source->state != NULL)
+        ph__delimited_file_close(source->state);
+    free(source->state);
 }
 
 /* Finds out by the number of cells of the first row whether there are labels. */
-static ph_status match_first_row(const struct ph__source *source, struct delimited_file *state)
+static ph_status match_first_row(const struct ph__source *source, struct ph__delimited_file *state)
 {
     struct ph__delimited without = {0};
     state->is_unmatched = false;
@@ -390,12 +391,16 @@ static ph_status match_first_row(const struct ph__source *source, struct delimit
     return status;
 }
 
-static ph_status encode_delimited(struct ph__source *source)
+ph_status ph__delimited_file_encode(struct ph__source *source, struct ph__delimited_file *state)
 {
-    struct delimited_file *state = source->state;
     if (state->is_unmatched)
         PH_TRY(match_first_row(source, state));
     return ph__delimited_encode(&state->delimited, &source->row, state->file.line, state->file.length);
+}
+
+static ph_status encode_delimited(struct ph__source *source)
+{
+    return ph__delimited_file_encode(source, source->state);
 }
 
 const struct ph__format ph__format_delimited = {

@@ -10,6 +10,7 @@
 
 #include "base/file/stream.h"
 #include "data/encode/row_encoder.h"
+#include "data/source/line_file.h"
 
 /* Cuts the cell at *cursor off and moves *cursor behind its separator, to NULL after the line's last cell.
  * The cell is NUL-terminated in place. Returns false, with the line spoilt, when a quote is not closed or
@@ -63,5 +64,20 @@ size_t ph__delimited_count(const struct ph_encoder *encoder, const char *line);
  * line, which must stay until the row's commit. PH_ERROR_DATA naming the problem without a place. */
 ph_status ph__delimited_encode(
     const struct ph__delimited *delimited, struct ph__row_encoder *row, char *line, size_t line_length);
+
+/* ---- files ---- */
+
+struct ph__delimited_file {
+    struct ph__line_file file; /* must stay the first member */
+    struct ph__delimited delimited;
+    bool is_unmatched; /* no header: the first row decides whether there are labels */
+};
+
+/* Functions of a struct ph__format, for a source whose state begins with the file, which is zero before it is
+ * opened. Close it also on failure. */
+ph_status ph__delimited_file_open(
+    struct ph__source *source, struct ph__delimited_file *state, const struct ph__source_position *position);
+void ph__delimited_file_close(struct ph__delimited_file *state);
+ph_status ph__delimited_file_encode(struct ph__source *source, struct ph__delimited_file *state);
 
 #endif

@@ -167,7 +167,7 @@ static void draw_facts(const struct ph_server *server, struct ph__page *page)
     ph__page_add_fact(page, "runs since", seconds);
 }
 
-static ph_status write(struct ph_server *server, struct ph__writer *writer,
+static ph_status write_page(struct ph_server *server, struct ph__writer *writer,
     ph_status (*how)(const struct ph__page *page, struct ph__writer *writer))
 {
     struct ph__page page;
@@ -189,12 +189,12 @@ static ph_status write(struct ph_server *server, struct ph__writer *writer,
 
 ph_status ph__server_write_page(void *server, struct ph__writer *writer)
 {
-    return write(server, writer, ph__page_write_html);
+    return write_page(server, writer, ph__page_write_html);
 }
 
 ph_status ph__server_write_live(void *server, struct ph__writer *writer)
 {
-    return write(server, writer, ph__page_write_document);
+    return write_page(server, writer, ph__page_write_document);
 }
 
 static void sample(void *context, struct ph__served *served)

@@ -121,7 +121,7 @@ static ph_status write_metric_events(
         const char *name;
         double number;
     } numbers[] = {{"auc", metrics->auc}, {"logloss", metrics->logloss}, {"ne", metrics->ne},
-        {"calibration", metrics->calibration}};
+        {"calibration", metrics->calibration}, {"accuracy", metrics->accuracy}};
     char tags[sizeof numbers / sizeof *numbers][64];
     struct ph__scalar scalars[sizeof numbers / sizeof *numbers];
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

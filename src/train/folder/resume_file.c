@@ -52,6 +52,7 @@ static const struct ph__json_field carried_fields[] = {
     {"best_calibration", PH_JSON_NUMBER, METRIC(calibration), 0},
     {"best_grouped_auc", PH_JSON_NUMBER, METRIC(grouped_auc), 0},
     {"best_base_rate", PH_JSON_NUMBER, METRIC(base_rate), 0},
+    {"best_accuracy", PH_JSON_LATER, METRIC(accuracy), 0},
     /* progressive validation */
     {"stream_first_row", PH_JSON_COUNT, AT(progressive.first_row), 0},
     {"stream_rows", PH_JSON_SIZE, AT(progressive.num_rows), 0},

@@ -97,6 +97,12 @@ static void add_metrics(struct ph__json *blocks, const char *heading, const stru
     struct ph__json *items = ph__page_add_figures(blocks);
     if (metrics->auc_error > 0)
         snprintf(error, sizeof error, "within %.1g", metrics->auc_error);
+    if (isfinite(metrics->accuracy)) {
+        ph__page_add_figure(items, "accuracy", metrics->accuracy, ".5", NULL);
+        ph__page_add_figure(items, "logloss", metrics->logloss, ".5", NULL);
+        ph__page_add_figure(items, "samples", (double)metrics->num_samples, "quantity", NULL);
+        return;
+    }
     ph__page_add_figure(items, "AUC", metrics->auc, ".5", error);
     if (isfinite(metrics->grouped_auc))
         ph__page_add_figure(items, "grouped AUC", metrics->grouped_auc, ".5", NULL);
@@ -127,7 +133,9 @@ static void add_speed(struct ph__json *blocks, const struct ph__trainer *trainer
 static void add_figures(struct ph__page *page, const struct ph__trainer *trainer, const char *why)
 {
     const struct ph_train_summary *summary = &trainer->summary;
-    const char *note = trainer->features.num_tasks > 1 ? "Metrics are those of the first label." : NULL;
+    const char *note = trainer->features.num_tasks > 1 && ph_encoder_num_classes(trainer->job->encoder) == 0
+                           ? "Metrics are those of the first label."
+                           : NULL;
     struct ph__json *blocks = ph__page_add_section(page, "figures", "Figures", note);
     if (why == NULL && summary->has_test)
         add_metrics(blocks, "Test, the model kept", &summary->test);

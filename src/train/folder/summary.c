@@ -22,6 +22,7 @@ static const struct ph__json_field metric_fields[] = {
     {"calibration", PH_JSON_NUMBER, METRIC(calibration), 0},
     {"grouped_auc", PH_JSON_NUMBER, METRIC(grouped_auc), 0},
     {"base_rate", PH_JSON_NUMBER, METRIC(base_rate), 0},
+    {"accuracy", PH_JSON_LATER, METRIC(accuracy), 0},
     {"samples", PH_JSON_COUNT, METRIC(num_samples), 0},
 };
 

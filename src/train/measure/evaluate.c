@@ -159,6 +159,7 @@ struct evaluation {
     const volatile int *stop_signal;
     const struct ph__evaluation_details *details; /* NULL: none */
     size_t num_tasks;
+    bool is_classes;                     /* all tasks are measured together, as the first */
     struct ph__predictions *predictions; /* (T); with several ranks, the first rank's have all scores */
     struct ph__gathered_scores gathered;
     uint64_t num_ids;
@@ -181,7 +182,9 @@ static ph_status score(struct evaluation *evaluation, const struct ph_batch *own
     const ph_real *logits;
     PH_TRY(ph_scorer_score(evaluation->scorer, own, &logits));
     PH_TRY(ph__gathered_scores_replace(&evaluation->gathered, evaluation->comm, &batch, &logits));
-    for (size_t task = 0; task < evaluation->num_tasks; task++)
+    if (evaluation->is_classes)
+        ph__predictions_add_classes(&evaluation->predictions[0], batch, logits);
+    for (size_t task = 0; task < evaluation->num_tasks && !evaluation->is_classes; task++)
         PH_TRY(ph__predictions_add(&evaluation->predictions[task], batch, logits, task));
     if (evaluation->details != NULL)
         add_details(evaluation->details, batch, own, logits, evaluation->num_ids);
@@ -261,7 +264,8 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__rows_origin r
         .stop_signal = stop_signal,
         .details = details,
         .gathered = {.are_for_first = true},
-        .num_tasks = ph_encoder_num_tasks(options->encoder)};
+        .num_tasks = ph_encoder_num_tasks(options->encoder),
+        .is_classes = ph_encoder_num_classes(options->encoder) > 0};
     evaluation.predictions = calloc(evaluation.num_tasks, sizeof *evaluation.predictions);
     if (evaluation.predictions == NULL)
         return ph__out_of_memory("%zu tasks", evaluation.num_tasks);

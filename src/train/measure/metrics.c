@@ -28,7 +28,7 @@ void ph__metric_sums_add(struct ph__metric_sums *sums, ph_real score, ph_real la
 struct ph_metrics ph__metric_sums_metrics(const struct ph__metric_sums *sums)
 {
     double count = (double)sums->count;
-    double base_rate = count > 0 ? sums->positive / count : (double)NAN;
+    double base_rate = count > 0 && !sums->is_classes ? sums->positive / count : (double)NAN;
     double logloss = count > 0 ? sums->loss / count : (double)NAN;
     bool has_entropy = base_rate > 0 && base_rate < 1;
     return (struct ph_metrics){
@@ -39,6 +39,7 @@ struct ph_metrics ph__metric_sums_metrics(const struct ph__metric_sums *sums)
         .ne = has_entropy ? logloss / cross_entropy(base_rate, base_rate) : (double)NAN,
         .calibration = sums->positive > 0 ? sums->predicted / sums->positive : (double)NAN,
         .base_rate = base_rate,
+        .accuracy = count > 0 && sums->is_classes ? (double)sums->num_correct / count : (double)NAN,
     };
 }
 
@@ -99,6 +100,30 @@ ph_status ph__predictions_add(
     }
     bool is_full = predictions->count > max_exact && !predictions->has_groups;
     return is_full ? move_to_bins(predictions) : PH_OK;
+}
+
+/* Adds a row of scores and labels, of which the largest label is the row's class. */
+static void add_class(
+    struct ph__metric_sums *sums, size_t num_classes, const ph_real *scores, const ph_real *labels)
+{
+    size_t label = 0, best = 0;
+    for (size_t i = 1; i < num_classes; i++) {
+        label = labels[i] > labels[label] ? i : label;
+        best = scores[i] > scores[best] ? i : best;
+    }
+    sums->count++;
+    sums->num_correct += best == label;
+    sums->loss += cross_entropy(1, ph__sigmoid((double)scores[label]));
+}
+
+void ph__predictions_add_classes(
+    struct ph__predictions *predictions, const struct ph_batch *batch, const ph_real *logits)
+{
+    const size_t width = batch->num_tasks;
+    predictions->sums.is_classes = true;
+    for (size_t at = 0; at < batch->num_samples * width; at += width)
+        if (batch->label_mask == NULL || batch->label_mask[at] != 0)
+            add_class(&predictions->sums, width, logits + at, batch->labels + at);
 }
 
 ph_status ph__predictions_measure(struct ph__predictions *predictions, struct ph_metrics *metrics_out)

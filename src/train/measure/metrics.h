@@ -9,6 +9,8 @@
 struct ph__metric_sums {
     uint64_t count;
     double loss, predicted, positive;
+    bool is_classes;      /* only count, loss and what follows are of use */
+    uint64_t num_correct; /* rows whose largest score is their class's */
 };
 
 void ph__metric_sums_add(struct ph__metric_sums *sums, ph_real score, ph_real label);
@@ -34,6 +36,9 @@ struct ph__predictions {
 /* Adds the known labels of task `task` of a batch; logits (B,T). */
 ph_status ph__predictions_add(
     struct ph__predictions *predictions, const struct ph_batch *batch, const ph_real *logits, size_t task);
+/* Adds the rows with a known class; logits (B,T) are log odds of the classes' probabilities. */
+void ph__predictions_add_classes(
+    struct ph__predictions *predictions, const struct ph_batch *batch, const ph_real *logits);
 ph_status ph__predictions_measure(struct ph__predictions *predictions, struct ph_metrics *metrics_out);
 void ph__predictions_fini(struct ph__predictions *predictions);
 
