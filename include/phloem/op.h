@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* Returns activation(x W^T + bias), (...,M): x (...,K) of 2 dims or more, weight (M,K), bias (M) or 0.
+/* Returns activation(x W^T + bias), (...,M): x (...,K) of 2 dims or more, weight (M,K), bias (M) or 0. Where
+ * ph_aggregate has made x and M < K, the product is made first and M columns are aggregated.
  * Weight and bias are parameters, or computed values of fixed size. */
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation);

@@ -58,10 +58,34 @@ static void aggregate_has_the_gradient_of_differences(void **state)
     check_everywhere((struct ph_sampling){0}, PH_NORMALISE_SYMMETRIC, 0);
 }
 
+/* A product with fewer outputs than inputs, which is made before the aggregation. */
+static ph_value narrow_layer(struct ph_builder *builder, ph_value x)
+{
+    const struct ph_init normal = {PH_INIT_NORMAL, 1};
+    const struct ph_aggregate_options mean = {.size = sizeof mean, .normalisation = PH_NORMALISE_MEAN};
+    const ph_value bags = ph_feature_bags(builder, ph_input_ids(builder, 1), 0);
+    const ph_value weight = ph_parameter(builder, "weight", 2, (size_t[]){2, 4}, normal);
+    const ph_value bias = ph_parameter(builder, "bias", 1, (size_t[]){2}, normal);
+    return ph_linear(builder, ph_aggregate(builder, x, bags, 0, &mean), weight, bias, PH_SIGMOID);
+}
+
+static void a_product_before_its_aggregation_has_the_gradient_of_differences(void **state)
+{
+    (void)state;
+    check_gradients(&(struct gradient_case){.op = "aggregate",
+        .num_samples = 9,
+        .num_dense = 4,
+        .num_sparse = 1,
+        .num_rows = 9,
+        .max_ids = 7,
+        .build = narrow_layer});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(aggregate_has_the_gradient_of_differences),
+        cmocka_unit_test(a_product_before_its_aggregation_has_the_gradient_of_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -463,10 +463,50 @@ static ph_value add_linear(struct ph_builder *builder, ph_value x, ph_value weig
     return outputs[Y];
 }
 
+/* Returns the node that aggregates x, if its columns are more than the outputs of a product with the weight:
+ * then the product comes before it, since both are linear. The bias stays behind: neighbours' factors need
+ * not add up to 1. A rewrite at the end would come too late: the gradient reads what was aggregated, too. */
+static const struct ph__node *narrowed(const struct ph_builder *builder, ph_value x, ph_value weight)
+{
+    const struct ph__node *node = x != 0 ? ph__builder_producer(builder, x) : NULL;
+    if (node == NULL || node->op != &ph__op_aggregate || weight == 0)
+        return NULL;
+    const struct ph_type type = ph_value_type(builder, weight);
+    return type.num_dims == 2 && type.dims[0].extent < type.dims[1].extent ? node : NULL;
+}
+
+static ph_value activate(struct ph_builder *builder, ph_value x, enum ph_activation activation)
+{
+    switch (activation) {
+    case PH_RELU:
+        return ph_relu(builder, x);
+    case PH_SIGMOID:
+        return ph_sigmoid(builder, x);
+    case PH_HARD_SWISH:
+        return ph_hard_swish(builder, x);
+    default:
+        return x;
+    }
+}
+
+/* Aggregates the product as `aggregate` does the rows that it is of. */
+static ph_value aggregate_product(struct ph_builder *builder, struct ph__node aggregate, ph_value weight,
+    ph_value bias, enum ph_activation activation)
+{
+    ph_value inputs[] = {ph_linear(builder, aggregate.inputs[0], weight, 0, PH_IDENTITY), aggregate.inputs[1],
+        aggregate.inputs[2]};
+    ph_value y =
+        ph__emit1(builder, aggregate.op, NULL, aggregate.attributes, aggregate.attributes_size, 3, inputs);
+    return activate(builder, bias != 0 ? ph_add(builder, y, bias) : y, activation);
+}
+
 /* Inference programs have nodes of their own for what follows the product, until they are fused. */
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation)
 {
+    const struct ph__node *aggregate = narrowed(builder, x, weight);
+    if (aggregate != NULL)
+        return aggregate_product(builder, *aggregate, weight, bias, activation);
     if (activation == PH_HARD_SWISH && ph_builder_mode(builder) != PH_TRAINING)
         return ph_hard_swish(builder, add_linear(builder, x, weight, bias, PH_IDENTITY, false));
     return add_linear(builder, x, weight, bias, activation, false);

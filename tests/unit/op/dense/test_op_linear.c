@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "graph/graph.h"
 #include "support/op_trial.h"
 
 static const struct ph_init zeros = {PH_INIT_CONSTANT, 0};
@@ -52,6 +53,34 @@ static void linear_of_no_samples_is_empty(void **state)
 {
     (void)state;
     check_trial(&(struct op_trial){.batch = {.num_dense = 3}, .parameters = parameters, .build = identity});
+}
+
+static ph_value of_neighbours(struct ph_builder *builder, ph_value x)
+{
+    const struct ph_aggregate_options mean = {.size = sizeof mean, .normalisation = PH_NORMALISE_MEAN};
+    const ph_value bags = ph_feature_bags(builder, ph_input_ids(builder, 1), 0);
+    const ph_value y = layer(builder, ph_aggregate(builder, x, bags, 0, &mean), PH_RELU, true);
+    if (y != 0)
+        assert_string_equal(ph__builder_producer(builder, y)->op->name, "relu"); /* behind the bias */
+    return y;
+}
+
+/* Aggregates two columns in place of three; a node without neighbours has the bias alone. */
+static void linear_before_an_aggregation_is_that_behind_it(void **state)
+{
+    (void)state;
+    check_trial(&(struct op_trial){.batch = {.num_samples = 3,
+                                       .num_dense = 3,
+                                       .num_sparse = 1,
+                                       .num_ids = 3,
+                                       .dense = samples,
+                                       .lengths = (const int32_t[]){2, 0, 1},
+                                       .offsets = (const uint32_t[]){0, 2, 2, 3},
+                                       .ids = (const int64_t[]){1, 2, 2}},
+        .parameters = parameters,
+        .build = of_neighbours,
+        .num_expected = 6,
+        .expected = (double[]){1, 0, 0.5, 0, 2.5, 0}});
 }
 
 static ph_value rows_of_three(struct ph_builder *builder, ph_value x)
@@ -282,6 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_is_the_product_with_the_weight_and_the_bias),
         cmocka_unit_test(linear_of_no_samples_is_empty),
+        cmocka_unit_test(linear_before_an_aggregation_is_that_behind_it),
         cmocka_unit_test(linear_takes_all_dimensions_but_the_last_as_rows),
         cmocka_unit_test(rows_of_any_shape_give_the_bits_of_as_many_samples),
         cmocka_unit_test(a_weight_is_packed_once),
