@@ -72,7 +72,8 @@ struct ph_session;
 
 struct ph_session_options {
     size_t size;        /* sizeof the struct: phloem/options.h */
-    size_t max_batch;   /* rows scored together, up to 65536; 0: 64. Larger calls are scored in pieces */
+    size_t max_batch;   /* rows scored together, up to 65536; 0: 64. Larger calls are scored in pieces,
+                           but for graphs, whose nodes are one call: PH_ERROR_USAGE */
     size_t num_threads; /* calls served at once, a thread each, up to 1024; 0: 1. Further calls wait */
     size_t list_length; /* ids of a list that memory is reserved for, up to 65536; 0: 32. Longer lists
                            allocate */

@@ -40,6 +40,7 @@ ph_status ph__features_init(const struct ph_encoder *encoder, struct ph_model_fe
         .sparse = sparse,
         .slices = sparse + num_sparse,
         .has_id_weights = ph_encoder_has_id_weights(encoder),
+        .has_classes = ph_encoder_num_classes(encoder) > 0,
     };
     return PH_OK;
 }

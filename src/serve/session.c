@@ -141,15 +141,25 @@ static ph_status run_pass(struct ph_session *session, struct ph__context *contex
     return PH_OK;
 }
 
+/* Refuses a graph of more nodes than a batch has rows. */
+static ph_status check_rows(const struct ph_session *session, size_t num_rows)
+{
+    if (!ph__session_is_of_graphs(session) || num_rows <= session->max_batch)
+        return PH_OK;
+    return ph_fail(PH_ERROR_USAGE,
+        "a graph of %zu nodes cannot be cut into batches of %zu rows: raise max_batch", num_rows,
+        session->max_batch);
+}
+
 /* Encodes rows of several batches twice, so that all are known to be good before a result is written. */
 ph_status ph__session_run(
     struct ph_session *session, struct ph__request *request, const struct ph__wanted *wanted)
 {
     struct ph__context *context = acquire(session);
     fenv_t former;
-    ph_status status = PH_OK;
+    ph_status status = check_rows(session, request->num_rows);
     ph__cpu_float_enter(false, &former);
-    if (wanted == NULL || request->num_rows > session->max_batch)
+    if (status == PH_OK && (wanted == NULL || request->num_rows > session->max_batch))
         status = run_pass(session, context, request, NULL);
     if (status == PH_OK && wanted != NULL)
         status = run_pass(session, context, request, wanted);

@@ -103,6 +103,12 @@ struct ph_session {
     size_t num_free;
 };
 
+/* Tells whether the rows of a call are the nodes of one graph, which are scored together, and alone. */
+static inline bool ph__session_is_of_graphs(const struct ph_session *session)
+{
+    return session->model.encoder->format == PH_DATA_GRAPH;
+}
+
 /* Rows to be scored, from any source. */
 struct ph__request {
     size_t num_rows;

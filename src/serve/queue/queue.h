@@ -100,9 +100,9 @@ ph_status ph__queue_create(
 /* Destroys a queue that has no requests. NULL is fine. */
 void ph__queue_destroy(struct ph__queue *queue);
 
-/* Puts a request. Refused at the door: UNAVAILABLE when the queue is full, DEADLINE when what waits and runs
- * already takes longer than the deadline allows; the work stays the caller's then. A request without rows is
- * done at once, before the function returns. */
+/* Puts a request. Refused at the door: INVALID a graph of more than max_batch nodes; UNAVAILABLE when the
+ * queue is full, DEADLINE when what waits and runs already takes longer than the deadline allows; the work
+ * stays the caller's then. A request without rows is done at once, before the function returns. */
 enum ph__oip_code ph__queue_put(struct ph__queue *queue, struct ph__work *work);
 
 /* Refuses as ph__queue_put would, a request of which only bytes and deadline (UINT64_MAX: none) are known. */

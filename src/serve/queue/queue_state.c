@@ -99,7 +99,10 @@ ph_status ph__queue_create(
         free(batches);
         return ph__out_of_memory("a queue");
     }
-    *queue = (struct ph__queue){.scheduler = scheduler, .options = *options, .batches = batches};
+    *queue = (struct ph__queue){.scheduler = scheduler,
+        .options = *options,
+        .batches = batches,
+        .is_of_graphs = options->session != NULL && ph__session_is_of_graphs(options->session)};
     pthread_mutex_lock(&scheduler->lock);
     if (scheduler->queues == NULL) {
         scheduler->queues = queue->next = queue->previous = queue;
@@ -170,6 +173,12 @@ static enum ph__oip_code refuse_full(void)
     return ph__oip_fail(PH_OIP_UNAVAILABLE, "the queue is full: try again later");
 }
 
+static enum ph__oip_code refuse_large(size_t num_rows, size_t max_batch)
+{
+    return ph__oip_fail(PH_OIP_INVALID,
+        "a graph of %zu nodes cannot be cut into batches of %zu rows: raise max_batch", num_rows, max_batch);
+}
+
 static enum ph__oip_code refuse_late(void)
 {
     return ph__oip_fail(PH_OIP_DEADLINE, "the deadline cannot be met: too much waits already");
@@ -206,6 +215,8 @@ enum ph__oip_code ph__queue_put(struct ph__queue *queue, struct ph__work *work)
 {
     struct ph__scheduler *scheduler = queue->scheduler;
     const uint64_t now_ns = ph__clock_ns();
+    if (queue->is_of_graphs && work->rows.num_rows > queue->options.max_batch)
+        return refuse_large(work->rows.num_rows, queue->options.max_batch);
     work->queue = queue;
     work->set = ph__session_output_set(work->wanted.num_outputs, work->wanted.outputs);
     work->code = PH_OIP_OK;
@@ -339,7 +350,7 @@ size_t ph__queue_take(
             continue;
         const struct ph__work *work = queue->first;
         const size_t left = work->rows.num_rows - work->next_row, room = max_batch - num_rows;
-        if (num_parts > 0 && (left > room || work->set != parts[0].work->set))
+        if (num_parts > 0 && (queue->is_of_graphs || left > room || work->set != parts[0].work->set))
             break;
         const size_t taken = ph__min(left, room);
         take_rows(queue, &parts[num_parts++], taken, now_ns);

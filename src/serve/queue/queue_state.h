@@ -29,6 +29,7 @@ struct ph__scheduler {
 struct ph__queue {
     struct ph__scheduler *scheduler;
     struct ph__queue_options options;
+    bool is_of_graphs;                 /* a request is a batch, whole and alone */
     struct ph__queue *next, *previous; /* in the scheduler's ring */
     /* Guarded by the scheduler's lock: */
     struct ph__work *first, *last; /* waiting, in the order of service; NULL: none */

@@ -134,6 +134,28 @@ static void requests_that_wait_are_one_batch(void **state)
     close_bench(&bench);
 }
 
+/* As a session of graphs has it: the format alone says that rows belong together. */
+static void a_graph_is_scored_alone_and_whole(void **state)
+{
+    (void)state;
+    struct ph_encoder *encoder = fixture.session->model.encoder;
+    const enum ph__data_format format = encoder->format;
+    encoder->format = PH_DATA_GRAPH;
+    const struct ph__queue_options options = queue_options(8);
+    struct bench bench = open_held(&options);
+    struct job *jobs[4], *large = make_lines(0, 9, 0);
+    for (size_t i = 0; i < 4; i++)
+        put(&bench, jobs[i] = make_lines(i * 10, 2, 0));
+    assert_int_equal(ph__queue_put(bench.queue, &large->work), PH_OIP_INVALID);
+    release(&bench);
+    for (size_t i = 0; i < 4; i++)
+        assert_scored(jobs[i]);
+    assert_int_equal(figures_of(&bench).batches.count, 1 + 4); /* the first one held them up */
+    free_job(large);
+    close_bench(&bench);
+    encoder->format = format;
+}
+
 static void requests_for_other_outputs_are_other_batches(void **state)
 {
     (void)state;
@@ -279,6 +301,7 @@ int main(void)
         cmocka_unit_test(pieces_of_a_request_are_scored_by_several_workers),
         cmocka_unit_test(a_request_without_rows_is_done_at_once),
         cmocka_unit_test(requests_that_wait_are_one_batch),
+        cmocka_unit_test(a_graph_is_scored_alone_and_whole),
         cmocka_unit_test(requests_for_other_outputs_are_other_batches),
         cmocka_unit_test(lower_priorities_go_first_then_in_order),
         cmocka_unit_test(a_batch_waits_for_more_rows),
