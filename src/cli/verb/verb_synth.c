@@ -38,13 +38,25 @@ static ph_status write_slates(struct ph_config *config, const char *folder)
     return PH_OK;
 }
 
+static ph_status write_graph(struct ph_config *config, const char *folder)
+{
+    uint64_t num_edges;
+    PH_TRY(ph__csbm_write(&config->csbm, folder, &num_edges));
+    printf("%" PRId64 " nodes, %" PRIu64 " edges, %.1f neighbours a node\n", config->csbm.num_nodes,
+        num_edges, 2 * (double)num_edges / (double)config->csbm.num_nodes);
+    printf("data: %s (nodes.csv, edges.csv, and synth.yaml: the data section of a config)\n", folder);
+    return PH_OK;
+}
+
 static ph_status synthesise(struct ph_config *config, const char *path, const struct cli_texts *sets,
-    bool has_slates, const char *folder)
+    bool has_slates, bool has_graph, const char *folder)
 {
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
     PH_TRY(ph__job_config_read(config, path, sets->items, sets->count));
     if (has_slates)
         return write_slates(config, folder);
+    if (has_graph)
+        return write_graph(config, folder);
     PH_TRY(ph_synth_write(&config->synth, folder, truth));
     print_truth(truth);
     printf(
@@ -56,12 +68,14 @@ ph_status verb_synth(int argc, char **argv)
 {
     struct cli_texts sets = {0};
     const char *folder = NULL;
-    bool has_slates = false;
+    bool has_slates = false, has_graph = false;
     const struct cli_flag flags[] = {
         {"--out", CLI_TEXT, &folder, "DIR", "folder for the files, new or empty (required)"},
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "overrides the config's value: --set synth.train_rows=1000"},
         {"--slates", CLI_SWITCH, &has_slates, NULL,
             "writes a stream of requests, each for a slate of items, by section slates"},
+        {"--graph", CLI_SWITCH, &has_graph, NULL,
+            "writes a graph whose nodes are mostly joined to their class, by section csbm"},
     };
     const struct cli_command command = {"synth", "synth config.yaml --out data",
         "Writes training, validation and test data whose labels are drawn from a known model, by section\n"
@@ -74,7 +88,7 @@ ph_status verb_synth(int argc, char **argv)
     if (folder == NULL)
         return ph_fail(PH_ERROR_USAGE, "synth requires --out DIR, for the data");
     struct ph_config config = {0};
-    ph_status status = synthesise(&config, arguments.positional[0], &sets, has_slates, folder);
+    ph_status status = synthesise(&config, arguments.positional[0], &sets, has_slates, has_graph, folder);
     ph__job_config_fini(&config);
     return status;
 }

@@ -9,7 +9,7 @@
 #include "graph/recipe_table.h"
 #include "serve/model_folder.h"
 
-#define MAX_SECTIONS (10 + PH_NUM_MODEL_SECTIONS)
+#define MAX_SECTIONS (11 + PH_NUM_MODEL_SECTIONS)
 
 static const struct ph__option top_options[] = {
     PH_INTEGER_KEY("seed", struct ph_run_settings, seed, "1", 0, 9007199254740992.0,
@@ -56,6 +56,7 @@ static size_t list_sections(struct ph_config *config, struct ph__section section
     sections[count++] = (struct ph__section){&ph__prepare_options, &config->prepare};
     sections[count++] = (struct ph__section){&ph__synth_options, &config->synth};
     sections[count++] = (struct ph__section){&ph__slates_options, &config->slates};
+    sections[count++] = (struct ph__section){&ph__csbm_options, &config->csbm};
     sections[count++] = (struct ph__section){&ph__tune_options, &config->tune};
     return count;
 }

@@ -7,6 +7,7 @@
 #include "base/option/option.h"
 #include "data/data_options.h"
 #include "data/prepared/prepare_options.h"
+#include "data/synth/synth_csbm.h"
 #include "data/synth/synth_options.h"
 #include "data/synth/synth_slates.h"
 #include "model/model_options.h"
@@ -28,6 +29,7 @@ struct ph_config {
     struct ph_prepare_settings prepare;
     struct ph_synth_settings synth;
     struct ph__slates_settings slates;
+    struct ph__csbm_settings csbm;
     struct ph__tune_settings tune;
 };
 
