@@ -59,6 +59,7 @@ struct ph_model_features {
     const struct ph_table_slice
         *slices; /* one for each feature, for ph_table, where features share slices; NULL: same as `sparse` */
     bool has_id_weights; /* id vectors are multiplied by their weights in the batch */
+    bool has_classes;    /* the tasks are the classes of one label */
 };
 
 size_t ph_model_count(void);

@@ -204,8 +204,7 @@ static ph_status build(struct ph_builder *builder, const struct ph__train_job *j
     ph_value logits = ph_model_build(builder, job->model, features);
     ph_value labels = ph_input_labels(builder, features->num_tasks);
     ph_value mask = ph_input_label_mask(builder, features->num_tasks);
-    const bool is_classes = ph_encoder_num_classes(job->encoder) > 0;
-    ph_value loss = (is_classes ? ph_softmax_cross_entropy : ph_bce_with_logits)(
+    ph_value loss = (features->has_classes ? ph_softmax_cross_entropy : ph_bce_with_logits)(
         builder, logits, labels, mask, ph_input_weights(builder));
     ph_output(builder, "loss", loss);
     ph_output(builder, "logits", logits);

@@ -227,7 +227,7 @@ static ph_status forward(struct ph__trainer *trainer, struct step *step)
         return not_finite(trainer, "loss", loss);
     PH_TRY(share_of_loss(trainer, step, &share));
     PH_TRY(ph_workspace_output(trainer->workspace, "logits", &logits, &shape));
-    if (!ph__trainer_is_simulated(trainer) && ph_encoder_num_classes(trainer->job->encoder) == 0)
+    if (!ph__trainer_is_simulated(trainer) && !trainer->features.has_classes)
         ph__recent_add(&trainer->recent, &trainer->micro_batch.batch, logits);
     step->loss += loss * share;
     return PH_OK;
