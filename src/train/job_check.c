@@ -69,6 +69,20 @@ static ph_status check_classes(const struct ph__train_job *job)
     return PH_OK;
 }
 
+/* Refuses what would cut a graph: its nodes are one batch, and read each other. */
+static ph_status check_graph(const struct ph__train_job *job)
+{
+    const size_t num_ranks = job->options.comm != NULL ? ph_comm_world_size(job->options.comm) : 1;
+    if (num_ranks > 1)
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.format is graph, whose nodes are one batch that %zu ranks cannot share: train on one rank",
+            num_ranks);
+    if (job->train->accumulation_steps > 1)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.accumulation_steps must be 1 for format graph, whose nodes are one batch");
+    return PH_OK;
+}
+
 ph_status ph__train_job_check(const struct ph__train_job *job)
 {
     const struct ph_train_settings *train = job->train;
@@ -108,6 +122,8 @@ ph_status ph__train_job_check(const struct ph__train_job *job)
                                         "data.fields has kind: teacher");
     if (ph_encoder_num_classes(job->encoder) > 0)
         PH_TRY(check_classes(job));
+    if (job->encoder->format == PH_DATA_GRAPH)
+        PH_TRY(check_graph(job));
     PH_TRY(check_online(job));
     return ph__schedule_check(train);
 }

@@ -82,3 +82,24 @@ fails 2 'train.selection must be logloss for a label with classes' train job.yam
 fails 2 'cannot be prepared' prepare job.yaml --out prepared
 sed '/kind: split/d' job.yaml >unsplit.yaml
 fails 3 "but no field of data.fields has kind: split" train unsplit.yaml --out other
+fails 2 'train.accumulation_steps must be 1 for format graph' train job.yaml --out other --set train.accumulation_steps=2
+
+# a graph that is drawn, and a model that reads neighbours: all of them, or at most a few when it scores
+cat >drawn.csbm.yaml <<'END'
+csbm: {nodes: 200, classes: 4, features: 5, edges: 10}
+END
+succeeds synth drawn.csbm.yaml --graph --out csbm
+contains stdout '200 nodes'
+cat csbm/synth.yaml - >csbm.yaml <<'END'
+model: {kind: gcn, hidden_units: [8], gcn: {neighbours: neighbours}}
+train: {epochs: 60, selection: logloss, patience: 0}
+optimizer: {kind: adam, learning_rate: 0.03}
+END
+succeeds train csbm.yaml --out graph --quiet
+for width in 0 1000 2; do
+    succeeds eval graph --set model.gcn.sample_width=$width
+    value stdout logloss >loss.$width
+done
+cmp -s loss.0 loss.1000 || complain 'a width above all degrees samples'
+cmp -s loss.0 loss.2 && complain 'a width of 2 does not sample'
+[ "$(value stdout samples)" -gt 20 ] || complain 'the drawn graph has no test nodes'
