@@ -128,18 +128,23 @@ static const struct ph__option data_options[] = {
         "Edges of format graph: a file in the folder of the nodes, two node numbers a line with a comma "
         "between them, behind a header or none. They are undirected; loops and duplicates are dropped. A "
         "node's "
-        "neighbours are its column neighbours, a list of ids in ascending order."),
+        "neighbours are its column neighbours, a list of ids."),
     PH_TEXT_KEY("graph.words", DATA(graph.words), "",
         "File in the same folder, a JSON object of lists of numbers by node number: the column words. Empty: "
         "none."),
     PH_BOOL_KEY(
         "graph.self_loops", DATA(graph.has_self_loops), "false", "true: each node is among its neighbours."),
+    PH_BOOL_KEY("graph.shuffled", DATA(graph.is_shuffled), "false",
+        "true: neighbours come in an order that is drawn for each node, by graph.split_seed; false: "
+        "ascending. "
+        "The strategy bucket then samples as well as stride does, and reads the lists of ids in a run."),
     PH_NUMBER_KEY("graph.train_share", DATA(graph.train_share), "0", 0, 1,
         "Share of the nodes, drawn at random, that the column split says are of split train. 0: the column "
         "is one of the file."),
     PH_NUMBER_KEY("graph.valid_share", DATA(graph.valid_share), "0", 0, 1,
         "Share of the nodes of split valid; the rest is test."),
-    PH_INTEGER_KEY("graph.split_seed", DATA(graph.split_seed), "0", 0, 9e15, "Seed of the drawn splits."),
+    PH_INTEGER_KEY(
+        "graph.split_seed", DATA(graph.split_seed), "0", 0, 9e15, "Seed of the drawn splits and orders."),
     PH_INTEGER_KEY("max_bad_rows", DATA(reading.max_bad_rows), "0", 0, 9e15,
         "Number of bad rows of a file, or of all files of a pattern, that are left out and counted; one more "
         "ends the run. Predictions leave none out. A resumed training may only raise it.",

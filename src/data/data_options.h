@@ -87,8 +87,8 @@ struct ph__field_settings {
 
 /* Files beside the nodes, and what is made of them. */
 struct ph__graph_settings {
-    const char *edges, *words; /* relative to the folder of the nodes' file; words "": none */
-    bool has_self_loops;
+    const char *edges, *words;        /* relative to the folder of the nodes' file; words "": none */
+    bool has_self_loops, is_shuffled; /* is_shuffled: neighbours come in an order drawn by split_seed */
     double train_share,
         valid_share; /* of the nodes, drawn at random; train_share 0: the file has the splits */
     int64_t split_seed;

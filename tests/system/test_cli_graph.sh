@@ -65,6 +65,20 @@ succeeds eval drawn plain.csv#test
 [ $((first + second + $(value stdout samples))) -eq 54 ] || complain 'splits are not parts of the nodes'
 [ "$first" -gt "$second" ] || complain 'shares are not heeded'
 
+# an order of neighbours may be drawn: the same sums but for rounding, and other samples
+sed 's/graph: {/graph: {shuffled: true, self_loops: true, /; s/kind: dnn/kind: gcn/; s/hidden_units/gcn: {neighbours: neighbours}, &/' \
+    job.yaml >shuffled.yaml
+succeeds train shuffled.yaml --out shuffled --quiet
+succeeds train shuffled.yaml --out ascending --quiet --set data.graph.shuffled=false
+for run in shuffled ascending; do
+    succeeds eval $run
+    value stdout logloss >$run.full
+    succeeds eval $run --set model.gcn.sample_width=2 --set model.gcn.sample_strategy=bucket
+    value stdout logloss >$run.sampled
+done
+paste shuffled.full ascending.full | awk '{ exit !($1 - $2 < 1e-3 && $2 - $1 < 1e-3) }' || complain 'an order changes sums'
+cmp -s shuffled.sampled ascending.sampled && complain 'the order is not drawn'
+
 # wrong files and settings
 echo 3,x >>edges.csv
 fails 3 "edges.csv:173: '3,x' is not an edge" train job.yaml --out other

@@ -127,6 +127,7 @@ static void set_graph(struct ph__json *json, const struct ph__graph_settings *gr
     ph__json_set_text(child, "edges", graph->edges);
     ph__json_set_text(child, "words", graph->words);
     ph__json_set_bool(child, "self_loops", graph->has_self_loops);
+    ph__json_set_bool(child, "shuffled", graph->is_shuffled);
     ph__json_set_number(child, "train_share", graph->train_share);
     ph__json_set_number(child, "valid_share", graph->valid_share);
     ph__json_set_integer(child, "split_seed", graph->split_seed);
@@ -393,6 +394,7 @@ static ph_status get_graph(const struct ph__json *json, const char *path, struct
         .edges = ph__json_as_text(ph__json_get(json, "edges"), ""),
         .words = ph__json_as_text(ph__json_get(json, "words"), ""),
         .has_self_loops = ph__json_as_bool(ph__json_get(json, "self_loops"), false),
+        .is_shuffled = ph__json_as_bool(ph__json_get(json, "shuffled"), false),
         .train_share = ph__json_as_number(ph__json_get(json, "train_share"), 0),
         .valid_share = ph__json_as_number(ph__json_get(json, "valid_share"), 0),
         .split_seed = ph__json_as_integer(ph__json_get(json, "split_seed"), 0),

@@ -29,7 +29,7 @@ struct graph {
     uint32_t *ends; /* (num_ends) ends of edges, two by two */
     size_t num_ends, ends_capacity;
     uint64_t *starts;     /* (edge.node + 2) into neighbours */
-    uint32_t *neighbours; /* ascending, without loops; duplicates are skipped when they are read */
+    uint32_t *neighbours; /* without loops and duplicates, ascending or in the order drawn */
     struct ph__json *words;
     const struct ph__json **lists; /* (word.node + 1) words of a node; NULL: none */
 };
@@ -84,8 +84,39 @@ static int compare_nodes(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Sorts the other ends of each node's edges into lists. */
-static ph_status list_neighbours(struct graph *graph)
+/* Sorts the list of each node, and closes the gaps that duplicates leave. */
+static void sort_lists(struct graph *graph, size_t num_nodes)
+{
+    uint64_t kept = 0;
+    for (size_t node = 0; node < num_nodes; node++) {
+        const uint64_t first = graph->starts[node], end = graph->starts[node + 1];
+        qsort(graph->neighbours + first, (size_t)(end - first), sizeof *graph->neighbours, compare_nodes);
+        graph->starts[node] = kept;
+        for (uint64_t i = first; i < end; i++)
+            if (i == first || graph->neighbours[i] != graph->neighbours[i - 1])
+                graph->neighbours[kept++] = graph->neighbours[i];
+    }
+    graph->starts[num_nodes] = kept;
+}
+
+/* Draws an order of each node's list, by the node's number. */
+static void shuffle_lists(struct graph *graph, size_t num_nodes, int64_t seed)
+{
+    for (size_t node = 0; node < num_nodes; node++) {
+        struct ph__rng_sequence random = {
+            .key = {(uint64_t)seed, node, ph__hash_name("data.graph.neighbour_order")}};
+        uint32_t *list = graph->neighbours + graph->starts[node];
+        for (uint64_t left = graph->starts[node + 1] - graph->starts[node]; left > 1; left--) {
+            const uint64_t place = ph__rng_below(&random, left);
+            const uint32_t neighbour = list[place];
+            list[place] = list[left - 1];
+            list[left - 1] = neighbour;
+        }
+    }
+}
+
+/* Makes lists of the other ends of each node's edges. */
+static ph_status list_neighbours(struct graph *graph, const struct ph__graph_settings *settings)
 {
     const size_t num_nodes = graph->edge.is_any ? (size_t)graph->edge.node + 1 : 0;
     graph->starts = calloc(num_nodes + 2, sizeof *graph->starts);
@@ -99,20 +130,19 @@ static ph_status list_neighbours(struct graph *graph)
         next[node] += next[node - 1];
     for (size_t i = 0; i < graph->num_ends; i++)
         graph->neighbours[next[graph->ends[i]]++] = graph->ends[i ^ 1];
-    for (size_t node = 0; node < num_nodes; node++)
-        qsort(graph->neighbours + graph->starts[node],
-            (size_t)(graph->starts[node + 1] - graph->starts[node]), sizeof *graph->neighbours,
-            compare_nodes);
+    sort_lists(graph, num_nodes);
+    if (settings->is_shuffled)
+        shuffle_lists(graph, num_nodes, settings->split_seed);
     return PH_OK;
 }
 
-static ph_status load_edges(struct graph *graph)
+static ph_status load_edges(struct graph *graph, const struct ph__graph_settings *settings)
 {
     struct ph__reader *reader;
     PH_TRY(ph__reader_open(graph->edges_path, &reader));
     ph_status status = read_edges(graph, reader);
     ph__reader_close(reader);
-    return status == PH_OK ? list_neighbours(graph) : status;
+    return status == PH_OK ? list_neighbours(graph, settings) : status;
 }
 
 /* ---- words ---- */
@@ -194,7 +224,7 @@ static ph_status open_graph(struct ph__source *source, const struct ph__source_p
             PH_ERROR_DATA, "%s: %zu files match, but a graph's nodes are one file", nodes, source->num_paths);
     PH_TRY(ph__delimited_file_open(source, &graph->rows, position));
     PH_TRY(find_beside(graph, nodes, settings->edges, &graph->edges_path));
-    PH_TRY(load_edges(graph));
+    PH_TRY(load_edges(graph, settings));
     if (settings->words[0] == '\0')
         return PH_OK;
     PH_TRY(find_beside(graph, nodes, settings->words, &graph->words_path));
@@ -237,23 +267,36 @@ static ph_status fetch_node(struct ph__source *source, bool *is_end_out)
     return *is_end_out ? check_nodes(source) : PH_OK;
 }
 
+/* Returns the place of a node among its own neighbours: in ascending order, or drawn. */
+static uint64_t place_of_loop(const struct ph__graph_settings *settings, uint64_t node,
+    const uint32_t *neighbours, uint64_t num_neighbours)
+{
+    struct ph__rng_sequence random = {
+        .key = {(uint64_t)settings->split_seed, node, ph__hash_name("data.graph.loop")}};
+    uint64_t place = 0;
+    if (settings->is_shuffled)
+        return ph__rng_below(&random, num_neighbours + 1);
+    while (place < num_neighbours && neighbours[place] < node)
+        place++;
+    return place;
+}
+
 static ph_status add_neighbours(struct ph__source *source, const struct ph__column *column, uint64_t node)
 {
     const struct graph *graph = source->state;
+    const struct ph__graph_settings *settings = &source->encoder->graph;
     const bool has_edges = graph->edge.is_any && node <= graph->edge.node;
-    const uint64_t first = has_edges ? graph->starts[node] : 0, end = has_edges ? graph->starts[node + 1] : 0;
-    bool needs_loop = source->encoder->graph.has_self_loops;
-    for (uint64_t i = first; i < end; i++) {
-        const uint32_t neighbour = graph->neighbours[i];
-        if (i > first && neighbour == graph->neighbours[i - 1])
-            continue;
-        if (needs_loop && neighbour > node) {
+    const uint32_t *neighbours = graph->neighbours + (has_edges ? graph->starts[node] : 0);
+    const uint64_t count = has_edges ? graph->starts[node + 1] - graph->starts[node] : 0;
+    const uint64_t loop =
+        settings->has_self_loops ? place_of_loop(settings, node, neighbours, count) : UINT64_MAX;
+    for (uint64_t i = 0; i <= count; i++) {
+        if (i == loop)
             PH_TRY(ph__row_integer(&source->row, column, (int64_t)node));
-            needs_loop = false;
-        }
-        PH_TRY(ph__row_integer(&source->row, column, neighbour));
+        if (i < count)
+            PH_TRY(ph__row_integer(&source->row, column, neighbours[i]));
     }
-    return needs_loop ? ph__row_integer(&source->row, column, (int64_t)node) : PH_OK;
+    return PH_OK;
 }
 
 static ph_status add_words(struct ph__source *source, const struct ph__column *column, uint64_t node)
