@@ -23,7 +23,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("OpenSSL", r"openssl/.*", r"src/base/sum/(digest|gmac)\.c"),
     ("xxHash", r"xxh\w*\.h", r"src/base/sum/checksum\.c"),
     ("hwloc", r"hwloc(/.*|\.h)", r"src/hub/layout/placement_hwloc\.c"),
-    ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),
+    ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/onednn\.h"),
     ("MPI", r"mpi\w*\.h", r"src/comm/wire/\w*mpi\w*\.c|tests/mpi/pmpi_traffic\.c|bench/peers/(openmpi_allreduce|schedule_player)\.c"),
     ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/link/\w*ucx\w*\.c"),
     ("libmicrohttpd", r"microhttpd\.h", r"src/net/server/http_server\.c"),

@@ -1,5 +1,5 @@
 /* Matrix products, from a library: gemm_onednn.c (oneDNN 2 and 3, C API) or gemm_reference.c (plain loops,
- * for the tsan preset and the double build). Only gemm_onednn.c includes oneDNN's header.
+ * for the tsan preset and the double build). Only onednn.h includes oneDNN's header.
  *
  * Determinism: forward and backward-data products are cut into tasks by shape alone. Each task is one serial
  * library primitive that writes its own part of the output; tasks run on the team. Our own kernels, whose

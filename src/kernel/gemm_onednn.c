@@ -1,4 +1,4 @@
-/* oneDNN (C API, version 2 and 3) as the matrix library: every product is a matmul primitive.
+/* oneDNN as the matrix library: every product is a matmul primitive.
  *
  * - A primitive is made for one thread and runs in a task; there the library asks OpenMP, which reports one
  *   thread (base/thread/parallel.h). Only a PH_PRODUCT_THREADED primitive is made for, and runs with, the
@@ -13,8 +13,6 @@
  * - Scratchpads are ours, one per worker, as large as the largest primitive made so far needs.
  * - After an entry is made nothing here allocates; dnnl_primitive_execute itself does (its table of
  *   arguments). */
-#include <dnnl.h>
-
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,86 +22,12 @@
 #include "base/thread/parallel.h"
 #include "kernel/gemm.h"
 #include "kernel/gemm_library.h"
+#include "kernel/onednn.h"
 
 #define NOMINAL_ROWS 128
 #define NUM_BUCKETS 64 /* a power of two */
 
-/* ---- what differs between the C APIs of version 2 and 3 ---- */
-
-#if DNNL_VERSION_MAJOR >= 3
-
-typedef dnnl_memory_desc_t layout;
-typedef const_dnnl_memory_desc_t layout_view;
-
-static layout_view view(const layout *of)
-{
-    return *of;
-}
-
-#define layout_strided(out, dims, type, strides) \
-    dnnl_memory_desc_create_with_strides(out, 2, dims, type, strides)
-#define layout_any(out, dims, type) dnnl_memory_desc_create_with_tag(out, 2, dims, type, dnnl_format_tag_any)
-
-static dnnl_status_t layout_copy(layout *out, layout_view from)
-{
-    return dnnl_memory_desc_clone(out, from);
-}
-
-static void layout_fini(layout *of)
-{
-    if (*of != NULL)
-        dnnl_memory_desc_destroy(*of);
-}
-
-static dnnl_status_t matmul_describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, layout_view a,
-    layout_view b, layout_view bias, layout_view c, const_dnnl_primitive_attr_t attributes)
-{
-    return dnnl_matmul_primitive_desc_create(out, engine, a, b, bias, c, attributes);
-}
-
-#else
-
-typedef dnnl_memory_desc_t layout;
-typedef const dnnl_memory_desc_t *layout_view;
-
-static layout_view view(const layout *of)
-{
-    return of;
-}
-
-#define layout_strided(out, dims, type, strides) dnnl_memory_desc_init_by_strides(out, 2, dims, type, strides)
-#define layout_any(out, dims, type) dnnl_memory_desc_init_by_tag(out, 2, dims, type, dnnl_format_tag_any)
-
-static dnnl_status_t layout_copy(layout *out, layout_view from)
-{
-    *out = *from;
-    return dnnl_success;
-}
-
-static void layout_fini(layout *of)
-{
-    (void)of;
-}
-
-static dnnl_status_t matmul_describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, layout_view a,
-    layout_view b, layout_view bias, layout_view c, const_dnnl_primitive_attr_t attributes)
-{
-    dnnl_matmul_desc_t description;
-    const dnnl_status_t status = dnnl_matmul_desc_init(&description, a, b, bias, c);
-    return status != dnnl_success ? status
-                                  : dnnl_primitive_desc_create(out, &description, attributes, engine, NULL);
-}
-
-#endif
-
 /* ---- the context ---- */
-
-#define DNNL_TRY(call)                                \
-    do {                                              \
-        const dnnl_status_t dnnl_try_status = (call); \
-        if (dnnl_try_status != dnnl_success)          \
-            return dnnl_try_status;                   \
-    } while (0)
 
 enum slot { SLOT_A, SLOT_B, SLOT_BIAS, SLOT_C, SLOT_SCRATCHPAD, NUM_SLOTS };
 static const int slot_argument[NUM_SLOTS] = {
