@@ -139,6 +139,19 @@ MULTIPLY_ADD(multiply_add_avx2, "avx2,fma", __m256, _mm256_set1_ps, __m256, _mm2
 MULTIPLY_ADD(multiply_add_bf16, "avx512f,avx512bf16", __m512, SAME_PAIRS, __m512bh, _mm512_set1_ps,
     _mm512_add_ps, _mm512_cvtss_f32, _mm512_dpbf16_ps)
 
+/* Steps of four products of bytes: the numbers are cast, since only their time matters. */
+#define SAME_BYTES(x) _mm512_set1_epi8((char)(100 * (x)))
+#define SAME_WORDS(x) _mm512_set1_epi32((int)(x))
+MULTIPLY_ADD(multiply_add_int8, "avx512f,avx512vnni", __m512i, SAME_BYTES, __m512i, SAME_WORDS,
+    _mm512_add_epi32, (float)_mm512_cvtsi512_si32, _mm512_dpbusd_epi32)
+
+double bench_peak_int8(struct bench_limits *limits)
+{
+    if (!__builtin_cpu_supports("avx512vnni"))
+        return 0;
+    return rate(limits->team, multiply_add_int8, NULL, 2.0 * 64 * CHAINS * STEPS);
+}
+
 double bench_peak_bf16(struct bench_limits *limits)
 {
     if (!__builtin_cpu_supports("avx512bf16"))
@@ -155,6 +168,12 @@ double bench_peak_fp32(struct bench_limits *limits)
     return 0;
 }
 #else
+double bench_peak_int8(struct bench_limits *limits)
+{
+    (void)limits;
+    return 0;
+}
+
 double bench_peak_bf16(struct bench_limits *limits)
 {
     (void)limits;

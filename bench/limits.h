@@ -16,9 +16,11 @@ void bench_limits_destroy(struct bench_limits *limits);
 struct ph__team *bench_limits_team(const struct bench_limits *limits);
 
 /* Measure independent multiply-adds in registers with the widest vectors; bf16: pairs of products summed in
- * fp32 (vdpbf16ps), 0 where the processor has no such instruction. */
+ * fp32 (vdpbf16ps); int8: four products of bytes summed in s32 (vpdpbusd). Return 0 where the processor has
+ * no such instruction. */
 double bench_peak_fp32(struct bench_limits *limits);
 double bench_peak_bf16(struct bench_limits *limits);
+double bench_peak_int8(struct bench_limits *limits);
 
 /* Measures the fastest fp32 matrix product that we know of: the better of the library's 1024 x 512 -> 512
  * with packed weights, 1024 rows a thread, and of a product whose operands all fit in the first cache. */
