@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The peer of the model benchmarks: the same DLRM in PyTorch on the CPU, with the bench's own batches.
 
-    case FOLDER threads=N optimizer=sgd|adagrad|rowwise_adagrad mode=eager|compile precision=fp32|bf16 batch=N [for=WHAT]
+    case FOLDER threads=N optimizer=sgd|adagrad|rowwise_adagrad mode=eager|compile precision=fp32|bf16|int8 batch=N
+        [for=WHAT]
     train STEPS      seconds of that many training steps
     infer STEPS      seconds of forward and sigmoid of that many batches
     latency CALLS    microseconds of each call of forward and sigmoid
@@ -21,13 +22,18 @@ pairs below the diagonal of X X^T. Tuning, so that it is not beaten by its defau
 - mode=compile compiles the whole model, tables included, for fixed shapes and called from C++: sparse gradients pass
   through it, and compiling the dense side alone was no faster;
 - inference: inference_mode; compiled, with frozen weights; for bf16, weights that are converted once instead of by autocast
-  in each call.
+  in each call;
+- int8, for=infer alone: quantize_dynamic of all Linear layers, weights with a scale an output, activations with one a call.
+  It is deprecated, but torchao 0.18, its successor, was slower on a DLRM's layers (Int8DynamicActivationInt8WeightConfig,
+  eager and compiled; with max_autotune about as fast). Of the engines that are there the case takes the one whose eager
+  model is the fastest in some calls. Those of x86 narrow activations to 7 bits, lest sums saturate without VNNI.
 """
 import copy
 import json
 import pathlib
 import sys
 import time
+import warnings
 
 import protocol
 
@@ -40,6 +46,9 @@ except ImportError as error:
 
 WARM_UP_STEPS = 2
 LEARNING_RATE = 0.01
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.float32}  # of what is not quantised
+INT8_ENGINES = ("x86", "fbgemm", "onednn")
+TRIALS = 5
 OPTIMIZERS = {"sgd": (torch.optim.SGD, {}), "adagrad": (torch.optim.Adagrad, {"eps": 1e-10})}
 
 
@@ -124,9 +133,26 @@ def make_optimizers(tables, dense_side, kind):
     ]
 
 
+def refuse_precision(options):
+    precision = options.get("precision", "fp32")
+    if precision not in PRECISIONS:
+        raise protocol.Skipped(f"the precision {precision} is not known")
+    if precision == "int8" and options.get("for") != "infer":
+        raise protocol.Skipped("int8 needs for=infer: torch trains no products of bytes")
+
+
+def quantized_by(engine, model):
+    from torch.ao.quantization import per_channel_dynamic_qconfig, quantize_dynamic
+
+    torch.backends.quantized.engine = engine
+    with warnings.catch_warnings(action="ignore"):  # deprecated
+        return quantize_dynamic(model, {torch.nn.Linear: per_channel_dynamic_qconfig}, dtype=torch.qint8)
+
+
 class Case:
     def __init__(self, folder, options):
         folder = pathlib.Path(folder)
+        refuse_precision(options)
         case = json.loads((folder / "case.json").read_text())
         optimizer = options.get("optimizer", "sgd")
         torch.compiler.reset()  # a function's compilations are limited in number
@@ -136,7 +162,8 @@ class Case:
         tables = Tables(case["tables"], case["rows"], case["dim"])
         dense_side = DenseSide(case["num_dense"], case["tables"], case["dim"], case["bottom"], case["top"])
         self.batches = Batches(folder, case, int(options.get("batch", case["batch"])))
-        self.is_bf16 = options.get("precision", "fp32") == "bf16"
+        self.precision = options.get("precision", "fp32")
+        self.is_bf16 = self.precision == "bf16"
         self.is_compiled = options.get("mode", "eager") == "compile"
         self.optimizers = make_optimizers(tables, dense_side, optimizer)
         self.loss = torch.nn.BCEWithLogitsLoss()
@@ -168,8 +195,21 @@ class Case:
 
     def make_predictor(self):
         """Makes the predictor from the weights as they are now: later changes do not matter for speed."""
-        dense_side = copy.deepcopy(self.dense_side).to(torch.bfloat16 if self.is_bf16 else torch.float32)
+        dense_side = copy.deepcopy(self.dense_side).to(PRECISIONS[self.precision]).eval()
+        if self.precision == "int8":
+            dense_side = self.quantize(dense_side)
         return self.compile(Dlrm(self.tables, dense_side).eval(), {"cpp_wrapper": True, "freezing": True})
+
+    def quantize(self, dense_side):
+        """Returns the dense side with products of bytes, and leaves the fastest engine set, which runs them."""
+        engines = [engine for engine in INT8_ENGINES if engine in torch.backends.quantized.supported_engines]
+        if not engines:
+            raise protocol.Skipped("torch has no engine of products of bytes here")
+        seconds = {}
+        for engine in engines:
+            self.predictor = Dlrm(self.tables, quantized_by(engine, dense_side))
+            seconds[engine] = min(seconds_of(self.predict, 1) for _ in range(WARM_UP_STEPS + TRIALS))
+        return quantized_by(min(seconds, key=seconds.get), dense_side)
 
     def predict(self):
         with torch.inference_mode():
