@@ -92,7 +92,7 @@ static ph_value product_of_ids(struct ph_builder *builder, size_t units,
     ph_builder_push_scope(builder, "embedding"); /* a feature may be called weight */
     ph_value vectors = ph__feature_named_embeddings(builder, &names, &wide, features);
     ph_builder_pop_scope(builder);
-    return ph_sum_features(builder, vectors);
+    return names.count == 1 ? ph_reshape(builder, vectors, 1, &units) : ph_sum_features(builder, vectors);
 }
 
 static ph_value first_layer(struct ph_builder *builder, size_t num_blocks, size_t units,

@@ -204,27 +204,28 @@ void ph_scorer_destroy(struct ph_scorer *scorer)
     free(scorer);
 }
 
-/* Returns the sum of exp(z_s - max) without class `left_out`. */
-static double sum_of_others(size_t num_classes, const ph_real *z, double max, size_t left_out)
+static double sum_of_others(size_t count, const ph_real *numbers, size_t left_out)
 {
     double sum = 0;
-    for (size_t s = 0; s < num_classes; s++)
-        sum += s != left_out ? exp((double)z[s] - max) : 0;
+    for (size_t i = 0; i < count; i++)
+        sum += i != left_out ? (double)numbers[i] : 0;
     return sum;
 }
 
 /* Writes the log odds of a row's softmax, z_t - log sum_{s != t} exp(z_s): a sigmoid gives each class its
- * probability. */
-static void softmax_log_odds(size_t num_classes, const ph_real *z, ph_real *odds_out)
+ * probability. exps (T) is scratch. */
+static void softmax_log_odds(size_t num_classes, const ph_real *z, ph_real *exps, ph_real *odds_out)
 {
-    double max = (double)z[0];
+    float max = (float)z[0];
     for (size_t t = 1; t < num_classes; t++)
-        max = fmax(max, (double)z[t]);
-    const double sum = sum_of_others(num_classes, z, max, num_classes);
+        max = fmaxf(max, (float)z[t]);
+    for (size_t t = 0; t < num_classes; t++)
+        exps[t] = (ph_real)expf((float)z[t] - max);
+    const double sum = sum_of_others(num_classes, exps, num_classes);
     for (size_t t = 0; t < num_classes; t++) {
-        const double own = exp((double)z[t] - max); /* a difference would lose the digits of small others */
-        const double others = own < sum / 2 ? sum - own : sum_of_others(num_classes, z, max, t);
-        odds_out[t] = (ph_real)((double)z[t] - max - log(others == 0 ? DBL_MIN : others));
+        const double own = (double)exps[t]; /* a difference would lose the digits of small others */
+        const double others = own < sum / 2 ? sum - own : sum_of_others(num_classes, exps, t);
+        odds_out[t] = (ph_real)((float)z[t] - max - logf(others == 0 ? FLT_MIN : (float)others));
     }
 }
 
@@ -236,13 +237,13 @@ static ph_status convert(
     const bool is_classes = ph_encoder_num_classes(scorer->options.encoder) > 0;
     if (!is_classes && scorer->options.logit_shift == 0)
         return PH_OK;
-    PH_TRY(ph__array_reserve(
-        (void **)&scorer->shifted, &scorer->shifted_capacity, count, sizeof *scorer->shifted));
+    PH_TRY(ph__array_reserve((void **)&scorer->shifted, &scorer->shifted_capacity, count + num_tasks,
+        sizeof *scorer->shifted)); /* and a row of scratch */
     if (!is_classes)
         memcpy(scorer->shifted, *logits, count * sizeof *scorer->shifted);
     for (size_t i = 0; i < count; i += num_tasks)
         if (is_classes)
-            softmax_log_odds(num_tasks, *logits + i, scorer->shifted + i);
+            softmax_log_odds(num_tasks, *logits + i, scorer->shifted + count, scorer->shifted + i);
         else
             scorer->shifted[i] += (ph_real)scorer->options.logit_shift;
     *logits = scorer->shifted;
