@@ -14,7 +14,7 @@
 #include "recipe_choice.h"
 #include "training_step.h"
 
-enum { STEPS = 7, FP32 = 0, BF16, INT8, INT8_FORWARD, PRECISION_BF16, CHOSEN, NUM_WAYS };
+enum { STEPS = 15, FP32 = 0, BF16, INT8, INT8_FORWARD, PRECISION_BF16, CHOSEN, NUM_WAYS };
 static const char *const way_names[NUM_WAYS] = {
     "fp32", "bf16", "int8", "int8_forward", "precision_bf16", "chosen"};
 

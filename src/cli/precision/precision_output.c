@@ -10,7 +10,7 @@
 
 static double loss_percent(const struct cli_precision_outcome *outcome)
 {
-    return (outcome->ne / outcome->exact_ne - 1) * 100;
+    return (outcome->loss / outcome->exact_loss - 1) * 100;
 }
 
 static double microseconds(const struct ph__site *site, enum ph_recipe recipe)
@@ -91,8 +91,8 @@ ph_status cli_precision_print(const struct cli_precision_outcome *outcome)
             "int8 errors  %zu of %zu predicted within 15 %%, %zu missed by standard normal numbers by 1.3 x; "
             "* by rows of the training, whose errors a normal distribution misses\n",
             prediction.within, prediction.count, prediction.missed_by_standard);
-    printf("ne           fp32 %.6f recipes %.6f difference %+.4f %%\n", outcome->exact_ne, outcome->ne,
-        loss_percent(outcome));
+    printf("%-12s fp32 %.6f recipes %.6f difference %+.4f %%\n", outcome->metric, outcome->exact_loss,
+        outcome->loss, loss_percent(outcome));
     return status;
 }
 
@@ -145,9 +145,9 @@ ph_status cli_precision_write_page(const struct cli_precision_outcome *outcome, 
     ph__page_add_fact(&page, "data", outcome->data);
     ph__page_add_fact(&page, "processor", processor);
     struct ph__json *items = ph__page_add_figures(ph__page_add_section(&page, "figures", "Figures", NULL));
-    ph__page_add_figure(items, "NE in fp32", outcome->exact_ne, ".6", NULL);
-    ph__page_add_figure(items, "NE by the recipes", outcome->ne, ".6", NULL);
-    ph__page_add_figure(items, "loss, %", loss_percent(outcome), ".4", NULL);
+    ph__page_add_figure(items, "loss in fp32", outcome->exact_loss, ".6", outcome->metric);
+    ph__page_add_figure(items, "loss by the recipes", outcome->loss, ".6", NULL);
+    ph__page_add_figure(items, "more loss, %", loss_percent(outcome), ".4", outcome->metric);
     struct ph__json *blocks = ph__page_add_section(&page, "sites", "Products",
         "Errors are means of |out - ref| / max(|ref|, .01 rms of ref). Predicted: from the distributions "
         "that the "

@@ -8,7 +8,8 @@ struct cli_precision_outcome {
     const struct ph__sites *sites;
     const struct ph__site_wish *wish;
     const char *folder, *data;
-    double exact_ne, ne; /* in fp32, by the recipes */
+    const char *metric;      /* "ne", or "logloss" of classes */
+    double exact_loss, loss; /* that metric in fp32, by the recipes */
 };
 
 ph_status cli_precision_print(const struct cli_precision_outcome *outcome);

@@ -22,12 +22,17 @@ struct precision {
     struct cli_scoring scoring;
     struct ph__probe *seen, *learnt; /* learnt NULL: the training left none */
     struct ph__sites sites;
-    double ne[2]; /* of the model in fp32, by its recipes */
+    double losses[2]; /* NE of the model in fp32, by its recipes; logloss of one with classes */
 };
 
 /* ---- measuring ---- */
 
-static ph_status evaluate(struct precision *precision, struct ph_scorer *scorer, double *ne_out)
+static bool has_classes(const struct precision *precision)
+{
+    return ph_encoder_num_classes(precision->scoring.model.encoder) > 0;
+}
+
+static ph_status evaluate(struct precision *precision, struct ph_scorer *scorer, double *loss_out)
 {
     const size_t num_tasks = ph_encoder_num_tasks(precision->scoring.model.encoder);
     const struct ph__rows_origin rows = {.path = precision->data};
@@ -36,7 +41,7 @@ static ph_status evaluate(struct precision *precision, struct ph_scorer *scorer,
     if (metrics == NULL)
         return ph__out_of_memory("%zu tasks", num_tasks);
     const ph_status status = ph__scorer_evaluate(scorer, rows, NULL, &no_signal, metrics, NULL, NULL);
-    *ne_out = metrics[0].ne;
+    *loss_out = has_classes(precision) ? metrics[0].logloss : metrics[0].ne;
     free(metrics);
     return status;
 }
@@ -47,7 +52,7 @@ static ph_status probe_products(struct precision *precision)
     struct cli_scoring *scoring = &precision->scoring;
     PH_TRY(ph__probe_create(ph__scorer_program(scoring->scorer), scoring->backend->gemm, &precision->seen));
     scoring->backend->simulator = ph__probe_hook(precision->seen);
-    const ph_status status = evaluate(precision, scoring->scorer, &precision->ne[0]);
+    const ph_status status = evaluate(precision, scoring->scorer, &precision->losses[0]);
     scoring->backend->simulator = NULL;
     return status;
 }
@@ -82,7 +87,7 @@ static ph_status score_by_recipes(struct precision *precision)
     options.num_recipes = count;
     ph_status status = ph_scorer_create(&options, &scorer);
     if (status == PH_OK)
-        status = evaluate(precision, scorer, &precision->ne[1]);
+        status = evaluate(precision, scorer, &precision->losses[1]);
     ph_scorer_destroy(scorer);
     free(recipes);
     return status;
@@ -90,7 +95,7 @@ static ph_status score_by_recipes(struct precision *precision)
 
 static double loss_percent(const struct precision *precision)
 {
-    return (precision->ne[1] / precision->ne[0] - 1) * 100;
+    return (precision->losses[1] / precision->losses[0] - 1) * 100;
 }
 
 /* Scores the data by the recipes, and gives the products that err most recipes of less error until the model
@@ -112,7 +117,8 @@ static ph_status fit_recipes(struct precision *precision)
 static ph_status write_files(const struct precision *precision, const char *table, const char *page)
 {
     const struct cli_precision_outcome outcome = {&precision->sites, &precision->wish, precision->folder,
-        precision->data, precision->ne[0], precision->ne[1]};
+        precision->data, has_classes(precision) ? "logloss" : "ne", precision->losses[0],
+        precision->losses[1]};
     PH_TRY(cli_precision_write_table(&outcome, table));
     PH_TRY(cli_precision_write_page(&outcome, page));
     PH_TRY(cli_precision_print(&outcome));

@@ -50,7 +50,7 @@ static void what_is_unknown_is_a_dash(void **state)
 static void evaluation_says_whether_it_is_the_best(void **state)
 {
     (void)state;
-    struct ph_metrics valid = {.auc = 0.9, .logloss = 0.3};
+    struct ph_metrics valid = {.auc = 0.9, .accuracy = (double)NAN, .logloss = 0.3};
     struct ph_train_progress progress = report;
     progress.valid = &valid;
     progress.is_best = true;
