@@ -34,6 +34,7 @@ PH_INLINE vu add_modulo(vu a, vu b, vu size)
  * and 8 strides; every further vector is VF_WIDTH strides behind the one before. */
 PH_INLINE void place_by_stride(uint32_t stride, size_t d, size_t c, uint32_t *places)
 {
+    enum { NUM_BITS = VF_WIDTH == 16 ? 4 : 3 }; /* of a lane's number */
     static const uint32_t bits[4][16] = {
         {0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u},
         {0, 0, ~0u, ~0u, 0, 0, ~0u, ~0u, 0, 0, ~0u, ~0u, 0, 0, ~0u, ~0u},
@@ -43,7 +44,7 @@ PH_INLINE void place_by_stride(uint32_t stride, size_t d, size_t c, uint32_t *pl
     const vu size = vu_set1((uint32_t)d);
     vu at = vu_set1(0), step = vu_set1(stride);
     PH_UNROLL
-    for (size_t bit = 0; 1u << bit < VF_WIDTH; bit++) {
+    for (size_t bit = 0; bit < NUM_BITS; bit++) {
         at = add_modulo(at, vu_and(step, vu_load(bits[bit])), size);
         step = add_modulo(step, step, size);
     }
