@@ -139,7 +139,7 @@ class Figures:
             self.require(gaps[0] >= CONTROL_GAP, f"graph {seed}: bucket of neighbours that ascend loses {gaps[0]:+.2f} points "
                                                  f"more than stride (bar {CONTROL_GAP})")
             self.require(abs(gaps[1]) < CONTROL_GAP, f"graph {seed}: in drawn order {gaps[1]:+.2f} points")
-            own = self.accuracy(self.train_csbm(f"own{seed}", folder, seed, **{"model.gcn.neighbours": "''"}))
+            own = self.accuracy(self.train_csbm(f"own{seed}", folder, seed, **{"model.gcn.neighbours": ""}))
             wrong = self.accuracy(self.train_csbm(f"wrong{seed}", self.rewire(folder, seed), seed))
             self.require(wrong <= own, f"graph {seed}: random edges {wrong:.2f} %, a node's own features {own:.2f} %")
 
