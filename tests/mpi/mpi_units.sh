@@ -13,7 +13,7 @@ threads: 1
 data: {train: data/train.tsv, valid: data/valid.tsv, format: criteo}
 model: {kind: dlrm, embedding_dim: 8, bottom_units: [300, 64], top_units: [200, 150], dropout: 0.1, batch_norm: true}
 optimizer: {kind: adam, learning_rate: 0.01, net_l2: 1e-5}
-train: {epochs: 1, batch_size: 60, max_steps: 50, report_seconds: 1000, report: false, max_gradient_norm: 0.5}
+train: {epochs: 1, batch_size: 60, max_steps: 30, report_seconds: 1000, report: false, max_gradient_norm: 0.5}
 synth: {seed: 5, train_rows: 4000, valid_rows: 100, test_rows: 100, format: criteo, table_rows: 50}
 END
 echo '{"sites": [{"weight": "*", "forward": "int8", "backward": "int8"}]}' >recipes.json
