@@ -6,8 +6,8 @@
  *     worker                                             ├──> asked, feature log, work        │
  *     keeper                        teacher, orders ─────┘ <──────────────────────────────────┘
  *
- * The worker may hold a lock while it does not run, so the driving thread never waits for one of its: a note
- * that finds the lock taken, or too many notes waiting, is dropped and counted. The worker computes only
+ * The worker may hold a lock while it does not run, so the driving thread never waits for one of its: notes
+ * go by atomic lists, and one that finds too many waiting is dropped and counted. The worker computes only
  * while it is switched on; rows that were computed stay until they are too old. */
 #ifndef PH_SERVE_SPECULATOR_H
 #define PH_SERVE_SPECULATOR_H

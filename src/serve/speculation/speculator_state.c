@@ -43,35 +43,33 @@ static void keep_spare(struct ph__speculator *speculator, struct ph__note *note)
     speculator->spare = note;
 }
 
-/* Hands a note over, and takes back those that are done. Returns whether the lock was free. */
-static bool put_note(struct ph__speculator *speculator, struct ph__note *note)
+void ph__notes_put(_Atomic(struct ph__note *) *list, struct ph__note *note)
 {
-    if (pthread_mutex_trylock(&speculator->lock) != 0)
-        return false;
-    struct ph__note *done = speculator->done;
-    speculator->done = NULL;
-    note->next = NULL;
-    *speculator->notes_end = note;
-    speculator->notes_end = &note->next;
-    pthread_mutex_unlock(&speculator->lock);
+    note->next = atomic_load(list);
+    while (!atomic_compare_exchange_weak(list, &note->next, note))
+        ;
+}
+
+static void take_back(struct ph__speculator *speculator)
+{
+    struct ph__note *done = atomic_exchange(&speculator->done, NULL);
     while (done != NULL) {
         struct ph__note *next = done->next;
         keep_spare(speculator, done);
         done = next;
     }
-    return true;
 }
 
 void ph__speculator_offer(struct ph__speculator *speculator, const struct ph__speculated *speculated,
     struct ph__bytes request, const float *probabilities, size_t stride)
 {
-    struct ph__note *note = speculator->spare;
-    bool is_put = false;
     if (!atomic_load(&speculator->is_on) || atomic_load(&speculator->waiting) >= MOST_WAITING ||
         atomic_load(&speculator->waiting_bytes) >= MOST_WAITING_BYTES) {
         atomic_fetch_add(&speculator->dropped, 1);
         return;
     }
+    take_back(speculator);
+    struct ph__note *note = speculator->spare;
     if (note != NULL)
         speculator->spare = note->next;
     else
@@ -80,14 +78,9 @@ void ph__speculator_offer(struct ph__speculator *speculator, const struct ph__sp
                             probabilities, stride)) {
         atomic_fetch_add(&speculator->waiting, 1);
         atomic_fetch_add(&speculator->waiting_bytes, note->bytes);
-        is_put = put_note(speculator, note);
-        if (!is_put) {
-            atomic_fetch_sub(&speculator->waiting, 1);
-            atomic_fetch_sub(&speculator->waiting_bytes, note->bytes);
-        }
-    }
-    if (is_put)
+        ph__notes_put(&speculator->notes, note);
         return;
+    }
     atomic_fetch_add(&speculator->dropped, 1);
     if (note != NULL)
         keep_spare(speculator, note);
@@ -202,7 +195,6 @@ static ph_status open_all(struct ph__speculator *speculator)
     pthread_cond_init(&speculator->has_order, &attributes);
     pthread_cond_init(&speculator->has_change, &attributes);
     pthread_condattr_destroy(&attributes);
-    speculator->notes_end = &speculator->notes;
     speculator->options.model = ph__arena_strdup(&speculator->arena, speculator->options.model);
     if (speculator->options.model == NULL)
         return PH_ERROR_MEMORY;

@@ -23,11 +23,11 @@ struct ph__speculator {
     uint64_t started_ns;
     _Atomic uint64_t waiting, waiting_bytes, dropped, orders_waiting;
     atomic_bool is_on;
-    struct ph__note *spare; /* the driving thread's */
+    struct ph__note *spare;                 /* the driving thread's */
+    _Atomic(struct ph__note *) notes, done; /* to the worker and back; the last first */
 
     pthread_mutex_t lock; /* guards these; the worker may hold it while it is kept from running */
     pthread_cond_t has_order;
-    struct ph__note *notes, **notes_end, *done;
     struct ph__speculator_order *worker_orders;
     struct ph__pair_teacher fresh, former; /* closed: none; fresh is for the worker, former is to be closed */
     bool worker_must_end;
@@ -53,6 +53,9 @@ struct ph__speculator {
 
 /* Runs the keeper, a thread that starts and ends the worker. */
 void *ph__speculator_keep(void *speculator);
+
+/* Puts a note before those of a list, which another thread may take meanwhile. */
+void ph__notes_put(_Atomic(struct ph__note *) *list, struct ph__note *note);
 
 /* Returns the seconds since the start: the time of the core. */
 double ph__speculator_seconds(const struct ph__speculator *speculator);

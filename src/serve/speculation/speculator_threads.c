@@ -108,10 +108,7 @@ static void take_note(struct ph__speculator *speculator, struct ph__note *note)
             ph__log_text("model", speculator->options.model), ph__log_text("error", ph_error_text()));
     atomic_fetch_sub(&speculator->waiting, 1);
     atomic_fetch_sub(&speculator->waiting_bytes, note->bytes);
-    pthread_mutex_lock(&speculator->lock);
-    note->next = speculator->done;
-    speculator->done = note;
-    pthread_mutex_unlock(&speculator->lock);
+    ph__notes_put(&speculator->done, note);
 }
 
 /* Work that waits for the worker. Notes come first, since orders that came after them must reach what they
@@ -124,19 +121,33 @@ struct taken {
     bool must_end;
 };
 
+/* Takes the notes, the oldest first. */
+static struct ph__note *take_notes(struct ph__speculator *speculator)
+{
+    struct ph__note *notes = NULL, *last = atomic_exchange(&speculator->notes, NULL);
+    while (last != NULL) {
+        struct ph__note *before = last->next;
+        last->next = notes;
+        notes = last;
+        last = before;
+    }
+    return notes;
+}
+
 /* Waits for a tick at most. */
 static void take_all(struct ph__speculator *speculator, struct taken *taken)
 {
     pthread_mutex_lock(&speculator->lock);
-    if (speculator->notes == NULL && speculator->worker_orders == NULL && !speculator->worker_must_end)
+    if (atomic_load(&speculator->notes) == NULL && speculator->worker_orders == NULL &&
+        !speculator->worker_must_end)
         wait_for(&speculator->has_order, &speculator->lock, TICK_NS);
-    *taken = (struct taken){
-        speculator->notes, speculator->worker_orders, speculator->fresh, speculator->worker_must_end};
-    speculator->notes = NULL;
-    speculator->notes_end = &speculator->notes;
+    *taken = (struct taken){.orders = speculator->worker_orders,
+        .teacher = speculator->fresh,
+        .must_end = speculator->worker_must_end};
     speculator->worker_orders = NULL;
     speculator->fresh = (struct ph__pair_teacher){0};
     pthread_mutex_unlock(&speculator->lock);
+    taken->notes = take_notes(speculator); /* after the orders: none of theirs is missed */
 }
 
 static void take_teacher(struct ph__speculator *speculator, struct ph__pair_teacher *teacher)
