@@ -143,7 +143,9 @@ ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_val
 ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate);
 ph_value ph_relu(struct ph_builder *builder, ph_value x);
 ph_value ph_sigmoid(struct ph_builder *builder, ph_value x);
-ph_value ph_hard_swish(struct ph_builder *builder, ph_value x);      /* x clamp(x + 3, 0, 6) / 6 */
+ph_value ph_hard_swish(struct ph_builder *builder, ph_value x); /* x clamp(x + 3, 0, 6) / 6 */
+/* Applies one of these; returns x for the identity. */
+ph_value ph_activate(struct ph_builder *builder, ph_value x, enum ph_activation activation);
 ph_value ph_add(struct ph_builder *builder, ph_value a, ph_value b); /* b: a's shape, or its last dimension */
 ph_value ph_multiply(struct ph_builder *builder, ph_value a, ph_value b); /* same shapes */
 ph_value ph_scale(struct ph_builder *builder, ph_value x, double factor);

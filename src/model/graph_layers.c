@@ -124,7 +124,7 @@ ph_value ph__graph_build(struct ph_builder *builder, size_t num_blocks, ph__grap
             x = layer(builder, &input, units, settings, features);
         }
         x = ph_add(builder, x, ph_parameter(builder, "bias", 1, &units, ph__layer_zeros));
-        x = is_last ? x : ph__layer_rectify(builder, x, settings);
+        x = is_last ? x : ph_activate(builder, x, settings->activation);
         ph_builder_pop_scope(builder);
         if (i + 1 == settings->num_hidden_units)
             ph_name_value(builder, "hidden", x);

@@ -51,20 +51,6 @@ ph_value ph__layer_affine(struct ph_builder *builder, const char *name, ph_value
     return y;
 }
 
-ph_value ph__layer_rectify(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
-{
-    switch (settings->activation) {
-    case PH_RELU:
-        return ph_relu(builder, x);
-    case PH_SIGMOID:
-        return ph_sigmoid(builder, x);
-    case PH_HARD_SWISH:
-        return ph_hard_swish(builder, x);
-    default:
-        return x;
-    }
-}
-
 ph_value ph__layer_drop(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
     return settings->dropout > 0 ? ph_dropout(builder, x, settings->dropout) : x;
@@ -92,7 +78,7 @@ ph_value ph__layer_activate(struct ph_builder *builder, ph_value x, const struct
         struct ph_batch_norm_options options = {.size = sizeof options, .epsilon = 1e-5, .momentum = 0.1};
         x = ph_batch_norm(builder, x, gamma, beta, "norm", &options);
     }
-    return ph__layer_drop(builder, ph__layer_rectify(builder, x, settings), settings);
+    return ph__layer_drop(builder, ph_activate(builder, x, settings->activation), settings);
 }
 
 static ph_value hidden_layer(

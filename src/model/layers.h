@@ -22,8 +22,7 @@ ph_value ph__layer_affine(struct ph_builder *builder, const char *name, ph_value
  * settings NULL: a layer of logits, which always has one. */
 ph_value ph__layer_bias(struct ph_builder *builder, size_t units, const struct ph_model_settings *settings);
 
-/* Apply the settings' activation, or their dropout, to x: shapes stay. */
-ph_value ph__layer_rectify(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
+/* Applies the settings' dropout to x. */
 ph_value ph__layer_drop(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
 
 /* Ends a hidden layer behind its linear part: batch or block norm, activation, dropout as the settings say. x

@@ -60,7 +60,7 @@ static ph_value block(struct ph_builder *builder, size_t index, ph_value embeddi
     const size_t dims[] = {units, ph__layer_extent(builder, v, 1)};
     ph_value weight = ph_parameter(builder, "weight", 2, dims, ph__layer_xavier);
     v = ph__layer_norm(builder, "norm", ph_linear(builder, v, weight, 0, PH_IDENTITY));
-    v = ph__layer_drop(builder, ph__layer_rectify(builder, v, settings), settings);
+    v = ph__layer_drop(builder, ph_activate(builder, v, settings->activation), settings);
     ph_builder_pop_scope(builder);
     return v;
 }

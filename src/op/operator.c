@@ -187,6 +187,20 @@ void ph__weight_gradients(struct ph__gradient *gradient, size_t weight, size_t b
     gradient->input_gradients[bias] = outputs[1];
 }
 
+ph_value ph_activate(struct ph_builder *builder, ph_value x, enum ph_activation activation)
+{
+    switch (activation) {
+    case PH_RELU:
+        return ph_relu(builder, x);
+    case PH_SIGMOID:
+        return ph_sigmoid(builder, x);
+    case PH_HARD_SWISH:
+        return ph_hard_swish(builder, x);
+    default:
+        return x;
+    }
+}
+
 ph_value ph__activation_backward(
     struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value by)
 {

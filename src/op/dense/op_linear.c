@@ -475,20 +475,6 @@ static const struct ph__node *narrowed(const struct ph_builder *builder, ph_valu
     return type.num_dims == 2 && type.dims[0].extent < type.dims[1].extent ? node : NULL;
 }
 
-static ph_value activate(struct ph_builder *builder, ph_value x, enum ph_activation activation)
-{
-    switch (activation) {
-    case PH_RELU:
-        return ph_relu(builder, x);
-    case PH_SIGMOID:
-        return ph_sigmoid(builder, x);
-    case PH_HARD_SWISH:
-        return ph_hard_swish(builder, x);
-    default:
-        return x;
-    }
-}
-
 /* Aggregates the product as `aggregate` does the rows that it is of. */
 static ph_value aggregate_product(struct ph_builder *builder, struct ph__node aggregate, ph_value weight,
     ph_value bias, enum ph_activation activation)
@@ -497,7 +483,7 @@ static ph_value aggregate_product(struct ph_builder *builder, struct ph__node ag
         aggregate.inputs[2]};
     ph_value y =
         ph__emit1(builder, aggregate.op, NULL, aggregate.attributes, aggregate.attributes_size, 3, inputs);
-    return activate(builder, bias != 0 ? ph_add(builder, y, bias) : y, activation);
+    return ph_activate(builder, bias != 0 ? ph_add(builder, y, bias) : y, activation);
 }
 
 /* Inference programs have nodes of their own for what follows the product, until they are fused. */

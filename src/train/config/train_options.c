@@ -31,9 +31,8 @@ static const struct ph__option train_options[] = {
         .traits = PH_KEY_IS_PLACE),
     PH_INTEGER_KEY("probe_steps", TRAIN(probe_steps), "0", 0, MANY,
         "Steps between two looks at the rows that enter products and at weights, from whose distributions "
-        "phloem precision predicts what fewer bits lose; the last one is in probe.safetensors. A hundred "
-        "cost "
-        "less than 1 % of a step. 0: none.",
+        "phloem precision predicts what fewer bits lose; the last one is in probe.safetensors. A look "
+        "each hundred steps costs less than 1 % of the training. 0: none.",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME),
     PH_CHOICE_KEY("row_format", TRAIN(row_format), "fp32", "fp32|fp16|bf16|bf16_split",
         "Number format of the rows of embedding tables; arithmetic and optimizer slots stay fp32. fp32: 32 "
