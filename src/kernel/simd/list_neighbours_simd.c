@@ -6,7 +6,7 @@
 #include "kernel/neighbour_list.h"
 #include "kernel/simd/simd.h"
 
-enum { NODES_AHEAD = 16 };
+enum { NODES_AHEAD = 16, GROUP = 4 /* places */ };
 
 /* Narrows ids; adds their bits to `bits`. All but the last vector's slots are stored in whole vectors, and
  * the last one's, too, where there is room. */
@@ -23,34 +23,20 @@ PH_INLINE vu copy_ids(const int64_t *ids, size_t count, size_t room, uint32_t *s
     return bits;
 }
 
-/* Returns a + b modulo size, of lanes below size: the sum that has not wrapped around is the smaller one. */
-PH_INLINE vu add_modulo(vu a, vu b, vu size)
+/* Writes begin + s stride mod d, s < c, in whole vectors; the products are exact as floats. */
+PH_INLINE void place_by_stride(uint32_t stride, uint32_t begin, size_t d, size_t c, uint32_t *items)
 {
-    const vu sum = vu_add(a, b);
-    return vu_less(sum, vu_sub(sum, size));
-}
-
-/* Writes the places s stride mod d, s < c, in whole vectors. Those of the first vector are sums of 1, 2, 4
- * and 8 strides; every further vector is VF_WIDTH strides behind the one before. */
-PH_INLINE void place_by_stride(uint32_t stride, size_t d, size_t c, uint32_t *places)
-{
-    enum { NUM_BITS = VF_WIDTH == 16 ? 4 : 3 }; /* of a lane's number */
-    static const uint32_t bits[4][16] = {
-        {0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u},
-        {0, 0, ~0u, ~0u, 0, 0, ~0u, ~0u, 0, 0, ~0u, ~0u, 0, 0, ~0u, ~0u},
-        {0, 0, 0, 0, ~0u, ~0u, ~0u, ~0u, 0, 0, 0, 0, ~0u, ~0u, ~0u, ~0u},
-        {0, 0, 0, 0, 0, 0, 0, 0, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u},
-    };
-    const vu size = vu_set1((uint32_t)d);
-    vu at = vu_set1(0), step = vu_set1(stride);
-    PH_UNROLL
-    for (size_t bit = 0; bit < NUM_BITS; bit++) {
-        at = add_modulo(at, vu_and(step, vu_load(bits[bit])), size);
-        step = add_modulo(step, step, size);
-    }
+    static const float lanes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const float below_one = 1 - 0x1p-22f; /* so that no quotient is too large; it may be too small by 1 */
+    const vf size = vf_set1((float)d), inverse = vf_set1(below_one / (float)d);
+    const vf step = vf_set1((float)(VF_WIDTH * stride));
+    vf product = vf_mul(vf_load(lanes), vf_set1((float)stride));
     for (size_t s = 0; s < c; s += VF_WIDTH) {
-        memcpy(places + s, &at, sizeof at);
-        at = add_modulo(at, step, size);
+        const vf quotient = vf_from_signed(vu_truncated(vf_mul(product, inverse)));
+        const vu rest = vu_truncated(vf_fnma(quotient, size, product));
+        const vu item = vu_add(vu_set1(begin), vu_less(rest, vu_sub(rest, vu_set1((uint32_t)d))));
+        memcpy(items + s, &item, sizeof item);
+        product = vf_add(product, step);
     }
 }
 
@@ -70,22 +56,23 @@ static enum way way_of(const struct ph_sampling *sampling)
     }
 }
 
-/* Writes the places of c of d neighbours; by strides of 1 where they are all. */
-PH_INLINE void place(const struct ph_sampling *sampling, enum way way, uint32_t prime, size_t d, size_t c,
-    size_t room, uint32_t *places)
+/* Writes the items of c of a node's d neighbours; by strides of 1 where they are all. */
+PH_INLINE void place(const struct ph_sampling *sampling, enum way way, uint32_t prime, uint32_t begin,
+    size_t d, size_t c, size_t room, uint32_t *items)
 {
-    enum { LEAST_PRIME = 577 };
-    if (way != STRIDE || c + VF_WIDTH > room) {
-        ph__place_neighbours(sampling, d, c, places);
+    enum { LEAST_PRIME = 577, LARGEST_PRIME = 2579, LARGEST_PRODUCT = 1 << 24, VECTORS = 2 };
+    if (way == STRIDE && c + VF_WIDTH <= room && c < LARGEST_PRODUCT / LARGEST_PRIME - VECTORS * VF_WIDTH) {
+        const uint32_t stride = d < LEAST_PRIME ? prime : ph__neighbour_stride(sampling->seed, d);
+        place_by_stride(c < d ? stride : 1, begin, d, c, items);
         return;
     }
-    const uint32_t size = (uint32_t)d;
-    const uint32_t stride = size < LEAST_PRIME ? prime % size : ph__neighbour_stride(sampling->seed, d);
-    place_by_stride(c < d ? stride : 1 % size, d, c, places);
+    ph__place_neighbours(sampling, d, c, items);
+    for (size_t s = 0; s < c; s++)
+        items[s] += begin;
 }
 
-/* Turns places into ids; returns the ids' bits. */
-PH_INLINE uint64_t look_up_ids(const int64_t *ids, size_t count, uint32_t *slots)
+/* Turns items into ids; returns the ids' bits. */
+static uint64_t look_up_ids(const int64_t *ids, size_t count, uint32_t *slots)
 {
     uint64_t bits = 0;
     for (size_t s = 0; s < count; s++) {
@@ -96,11 +83,16 @@ PH_INLINE uint64_t look_up_ids(const int64_t *ids, size_t count, uint32_t *slots
     return bits;
 }
 
-/* places NULL: the first ones */
-PH_INLINE void look_up_weights(const float *weights, size_t count, const uint32_t *places, float *weights_out)
+static void look_up_weights(const float *weights, size_t count, const uint32_t *items, float *weights_out)
 {
     for (size_t s = 0; s < count; s++)
-        weights_out[s] = weights == NULL ? 1 : weights[places != NULL ? places[s] : s];
+        weights_out[s] = weights == NULL ? 1 : weights[items[s]];
+}
+
+static void copy_weights(const float *weights, size_t count, float *weights_out)
+{
+    for (size_t s = 0; s < count; s++)
+        weights_out[s] = weights == NULL ? 1 : weights[s];
 }
 
 /* Multiplies the weights of a block by its neighbours' roots. */
@@ -137,7 +129,6 @@ PH_INLINE uint64_t list_block(const struct ph__neighbours *given, size_t first, 
     const uint32_t prime = ph__neighbour_stride(neighbours.sampling.seed, UINT32_MAX);
     const uint32_t *offsets = neighbours.offsets;
     vu copied = vu_set1(0);
-    uint64_t looked_up = 0;
     size_t used = 0;
     for (size_t node = first; node < last; node++) {
         const size_t begin = offsets[node], d = offsets[node + 1] - begin;
@@ -147,18 +138,20 @@ PH_INLINE uint64_t list_block(const struct ph__neighbours *given, size_t first, 
         list.scales[node - first] = ph__list_scale(&neighbours, node, d, c);
         __builtin_prefetch(neighbours.ids + offsets[ph__min(node + NODES_AHEAD, last)]);
         if (way != PREFIX && c > 0)
-            place(&neighbours.sampling, way, prime, d, c, room, slots);
-        if (has_weights)
-            look_up_weights(neighbours.weights != NULL ? neighbours.weights + begin : NULL, c,
-                way == PREFIX ? NULL : slots, list.weights + used);
+            place(&neighbours.sampling, way, prime, (uint32_t)begin, d, c, room, slots);
         if (way == PREFIX)
             copied = copy_ids(neighbours.ids + begin, c, room, slots, copied);
-        else
-            looked_up |= look_up_ids(neighbours.ids + begin, c, slots);
+        if (way == PREFIX && has_weights)
+            copy_weights(
+                neighbours.weights != NULL ? neighbours.weights + begin : NULL, c, list.weights + used);
         used += c;
     }
     list.offsets[last - first] = (uint32_t)used;
-    return bits_of(copied) | looked_up;
+    if (way == PREFIX)
+        return bits_of(copied);
+    if (has_weights)
+        look_up_weights(neighbours.weights, used, list.slots, list.weights);
+    return look_up_ids(neighbours.ids, used, list.slots);
 }
 
 #define LIST(way, has_weights)                                              \

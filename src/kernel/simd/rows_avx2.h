@@ -128,6 +128,11 @@ static inline vu vu_or(vu a, vu b)
     return _mm256_or_si256(a, b);
 }
 
+static inline vu vu_truncated(vf x) /* to signed words */
+{
+    return _mm256_cvttps_epi32(x);
+}
+
 static inline vu vu_sub(vu a, vu b)
 {
     return _mm256_sub_epi32(a, b);

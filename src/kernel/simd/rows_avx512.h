@@ -124,6 +124,11 @@ static inline vu vu_or(vu a, vu b)
     return _mm512_or_si512(a, b);
 }
 
+static inline vu vu_truncated(vf x) /* to signed words */
+{
+    return _mm512_cvttps_epi32(x);
+}
+
 static inline vu vu_sub(vu a, vu b)
 {
     return _mm512_sub_epi32(a, b);

@@ -99,15 +99,18 @@ struct aggregate_job {
     atomic_bool has_bad_id;
 };
 
-/* Sets the ids that the next block lists as coming, unless it takes so few of them that it leaves out most
- * cache lines. */
+/* Sets the ids that the next block lists as coming, unless it leaves out most of their cache lines: of n ids,
+ * each alone, or of each node's first ones. */
 static void expect_block(const struct aggregate_job *job, size_t first, size_t last, size_t num_chosen,
     struct ph__embedding_bag_args *args)
 {
-    enum { IDS_OF_LINE = 8, MOST_OF_CHOSEN = 2 };
+    enum { IDS_OF_LINE = 8, MOST_OF_READ = 2 };
     const struct ph__neighbours *neighbours = &job->aggregation.neighbours;
     const size_t begin = neighbours->offsets[first], num_ids = neighbours->offsets[last] - begin;
-    if (num_ids / IDS_OF_LINE > MOST_OF_CHOSEN * num_chosen)
+    const size_t lines_read = neighbours->sampling.strategy == PH_SAMPLING_BUCKET
+                                  ? num_chosen / IDS_OF_LINE + (last - first)
+                                  : num_chosen;
+    if (num_ids / IDS_OF_LINE > MOST_OF_READ * lines_read)
         return;
     args->coming = neighbours->ids + begin;
     args->coming_bytes = num_ids * sizeof *neighbours->ids;

@@ -3,7 +3,7 @@
 #include "kernel/kernel_list.h"
 #include "kernel/neighbour_list.h"
 
-enum { NUM_NODES = 300, MOST_NEIGHBOURS = 90, LARGE = 3 * 577 };
+enum { NUM_NODES = 300, MOST_NEIGHBOURS = 90, LARGE = 3 * 577, LARGEST = 20011 };
 
 static struct ph__neighbours random_graph(void)
 {
@@ -11,7 +11,7 @@ static struct ph__neighbours random_graph(void)
     offsets[0] = 0;
     for (size_t node = 0; node < NUM_NODES; node++) {
         uint32_t d = random_word() % (MOST_NEIGHBOURS + 1);
-        d = node % 7 == 3 ? 0 : node == 40 ? LARGE : d;
+        d = node % 7 == 3 ? 0 : node == 40 ? LARGE : node == 42 ? LARGEST : d;
         offsets[node + 1] = offsets[node] + d;
     }
     const size_t num_items = offsets[NUM_NODES];
@@ -69,14 +69,14 @@ static void check_strategies(const struct ph__kernels *kernels)
     struct ph__neighbours neighbours = random_graph();
     const ph_real *const weights = random_floats(neighbours.offsets[NUM_NODES], -1, 1);
     neighbours.roots = random_floats(NUM_NODES, 0, 1);
-    static const size_t widths[] = {0, 1, 4, 7, 16, 33, 577};
-    for (size_t i = 0; i < 14; i++) {
+    static const size_t widths[] = {0, 1, 4, 7, 16, 33, 577, 7000};
+    for (size_t i = 0; i < 16; i++) {
         neighbours.weights = i % 2 == 1 ? weights : NULL;
         for (int strategy = PH_SAMPLING_BUCKET; strategy <= PH_SAMPLING_EVEN; strategy++) {
             const bool is_rate = strategy == PH_SAMPLING_RATE;
             try_sampling(kernels, neighbours,
                 &(struct ph_sampling){.width = is_rate ? 0 : widths[i / 2],
-                    .rate = is_rate ? (double)(i / 2 + 1) / 7 : 0,
+                    .rate = is_rate ? (double)(i / 2 + 1) / 8 : 0,
                     .strategy = (enum ph_sampling_strategy)strategy,
                     .seed = (uint32_t)i});
         }
