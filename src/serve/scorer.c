@@ -204,28 +204,23 @@ void ph_scorer_destroy(struct ph_scorer *scorer)
     free(scorer);
 }
 
-static double sum_of_others(size_t count, const ph_real *numbers, size_t left_out)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += i != left_out ? (double)numbers[i] : 0;
-    return sum;
-}
-
 /* Writes the log odds of a row's softmax, z_t - log sum_{s != t} exp(z_s): a sigmoid gives each class its
- * probability. exps (T) is scratch. */
+ * probability. exps (T) is scratch. Others are summed from both ends: a difference from the whole sum would
+ * lose the digits of small ones. */
 static void softmax_log_odds(size_t num_classes, const ph_real *z, ph_real *exps, ph_real *odds_out)
 {
-    float max = (float)z[0];
+    float max = (float)z[0], later = 0, earlier = 0;
     for (size_t t = 1; t < num_classes; t++)
-        max = fmaxf(max, (float)z[t]);
-    for (size_t t = 0; t < num_classes; t++)
+        max = (float)z[t] > max ? (float)z[t] : max;
+    for (size_t t = num_classes; t-- > 0;) {
         exps[t] = (ph_real)expf((float)z[t] - max);
-    const double sum = sum_of_others(num_classes, exps, num_classes);
+        odds_out[t] = (ph_real)later;
+        later += (float)exps[t];
+    }
     for (size_t t = 0; t < num_classes; t++) {
-        const double own = (double)exps[t]; /* a difference would lose the digits of small others */
-        const double others = own < sum / 2 ? sum - own : sum_of_others(num_classes, exps, t);
-        odds_out[t] = (ph_real)((float)z[t] - max - logf(others == 0 ? FLT_MIN : (float)others));
+        const float others = earlier + (float)odds_out[t];
+        earlier += (float)exps[t];
+        odds_out[t] = (ph_real)((float)z[t] - max - logf(others < FLT_MIN ? FLT_MIN : others));
     }
 }
 
