@@ -110,7 +110,7 @@ static ph_status add_row(struct ph__comparison *comparison, const struct ph__com
     PH_TRY(name_row(comparison, plan, config, is_variant, &row->name));
     PH_TRY(read_config(comparison, plan, is_variant, row));
     PH_TRY(ph__run_key(row->config, program, row->key));
-    PH_TRY(ph__data_key(row->config->data.paths.test, row->test_key));
+    PH_TRY(ph__data_key(&row->config->data, row->config->data.paths.test, row->test_key));
     return name_folders(comparison, plan, row);
 }
 

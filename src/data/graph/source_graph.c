@@ -201,16 +201,6 @@ static ph_status load_words(struct graph *graph)
 
 /* ---- files ---- */
 
-/* Gives the path of a file beside the nodes' file. */
-static ph_status find_beside(struct graph *graph, const char *nodes, const char *name, const char **path_out)
-{
-    const char *slash = strrchr(nodes, '/');
-    *path_out = name[0] == '/' || slash == NULL
-                    ? name
-                    : ph__arena_printf(&graph->arena, "%.*s%s", (int)(slash + 1 - nodes), nodes, name);
-    return *path_out != NULL ? PH_OK : PH_ERROR_MEMORY;
-}
-
 static ph_status open_graph(struct ph__source *source, const struct ph__source_position *position)
 {
     const struct ph__graph_settings *settings = &source->encoder->graph;
@@ -223,11 +213,11 @@ static ph_status open_graph(struct ph__source *source, const struct ph__source_p
         return ph_fail(
             PH_ERROR_DATA, "%s: %zu files match, but a graph's nodes are one file", nodes, source->num_paths);
     PH_TRY(ph__delimited_file_open(source, &graph->rows, position));
-    PH_TRY(find_beside(graph, nodes, settings->edges, &graph->edges_path));
+    PH_TRY(ph__input_beside_path(&graph->arena, nodes, settings->edges, &graph->edges_path));
     PH_TRY(load_edges(graph, settings));
     if (settings->words[0] == '\0')
         return PH_OK;
-    PH_TRY(find_beside(graph, nodes, settings->words, &graph->words_path));
+    PH_TRY(ph__input_beside_path(&graph->arena, nodes, settings->words, &graph->words_path));
     return load_words(graph);
 }
 

@@ -29,7 +29,8 @@ static ph_status look_at(
     struct ph__reader *reader;
     if (ph__file_is_pipe(file->path))
         return PH_OK;
-    PH_TRY(ph__input_files_look(arena, file->path, !is_text(settings), &file->inputs));
+    PH_TRY(ph__input_files_look(
+        arena, file->path, &(struct ph__input_beside){.are_arrays = !is_text(settings)}, &file->inputs));
     if (file->inputs.count == 0 || !is_text(settings))
         return PH_OK;
     file->num_bytes = file->inputs.items[0].num_bytes;

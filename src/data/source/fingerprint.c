@@ -14,18 +14,19 @@
 
 /* ---- looking ---- */
 
-static ph_status add_path(struct ph__fingerprint *fingerprint, const char *path, bool is_arrays)
+static ph_status add_path(
+    struct ph__fingerprint *fingerprint, const char *path, const struct ph__input_beside *beside)
 {
     struct ph__input_files files;
-    PH_TRY(ph__input_files_look(&fingerprint->arena, path, is_arrays, &files));
+    PH_TRY(ph__input_files_look(&fingerprint->arena, path, beside, &files));
     for (size_t i = 0; i < files.count; i++)
         fingerprint->files[fingerprint->num_files++].file = files.items[i];
     fingerprint->first[++fingerprint->num_paths] = fingerprint->num_files;
     return PH_OK;
 }
 
-static ph_status add_paths(
-    struct ph__fingerprint *fingerprint, const char *const *paths, size_t num_paths, bool is_arrays)
+static ph_status add_paths(struct ph__fingerprint *fingerprint, const char *const *paths, size_t num_paths,
+    const struct ph__input_beside *beside)
 {
     fingerprint->files = ph__arena_alloc_array(
         &fingerprint->arena, num_paths * PH_INPUT_MAX_FILES, sizeof *fingerprint->files);
@@ -36,11 +37,12 @@ static ph_status add_paths(
     memset(fingerprint->files, 0, num_paths * PH_INPUT_MAX_FILES * sizeof *fingerprint->files);
     fingerprint->first[0] = 0;
     for (size_t i = 0; i < num_paths; i++)
-        PH_TRY(add_path(fingerprint, paths[i], is_arrays));
+        PH_TRY(add_path(fingerprint, paths[i], beside));
     return PH_OK;
 }
 
-ph_status ph__fingerprint_look(struct ph__fingerprint *fingerprint, const char *path, bool is_arrays)
+ph_status ph__fingerprint_look(
+    struct ph__fingerprint *fingerprint, const char *path, const struct ph__input_beside *beside)
 {
     const char **paths;
     size_t num_paths;
@@ -49,10 +51,11 @@ ph_status ph__fingerprint_look(struct ph__fingerprint *fingerprint, const char *
         return PH_OK;
     if (ph__input_is_prepared(path)) {
         const char *manifest = ph__path_join(&fingerprint->arena, path, PH_MANIFEST_NAME);
-        return manifest != NULL ? add_paths(fingerprint, &manifest, 1, false) : (ph_status)PH_ERROR_MEMORY;
+        return manifest != NULL ? add_paths(fingerprint, &manifest, 1, &(struct ph__input_beside){0})
+                                : (ph_status)PH_ERROR_MEMORY;
     }
     PH_TRY(ph__input_list(&fingerprint->arena, path, &paths, &num_paths));
-    return add_paths(fingerprint, paths, num_paths, is_arrays);
+    return add_paths(fingerprint, paths, num_paths, beside);
 }
 
 void ph__fingerprint_fini(struct ph__fingerprint *fingerprint)

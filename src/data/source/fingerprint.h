@@ -47,9 +47,10 @@ struct ph__read_place {
     struct ph__read_prefix prefixes[PH_INPUT_MAX_FILES];
 };
 
-/* Records the files of a path (source.h), prepared or not; a pipe has none. Free the fingerprint also on
- * failure. PH_ERROR_DATA, PH_ERROR_MEMORY. */
-ph_status ph__fingerprint_look(struct ph__fingerprint *fingerprint, const char *path, bool is_arrays);
+/* Records the files of a path (source.h), prepared or not, and of text those beside it; a pipe has none. Free
+ * the fingerprint also on failure. PH_ERROR_DATA, PH_ERROR_MEMORY. */
+ph_status ph__fingerprint_look(
+    struct ph__fingerprint *fingerprint, const char *path, const struct ph__input_beside *beside);
 void ph__fingerprint_fini(struct ph__fingerprint *fingerprint);
 
 /* ---- while rows are read ---- */

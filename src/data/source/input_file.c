@@ -212,13 +212,26 @@ static ph_status list_arrays(
     return PH_OK;
 }
 
-ph_status ph__input_files_look(
-    struct ph__arena *arena, const char *path, bool is_arrays, struct ph__input_files *files_out)
+ph_status ph__input_beside_path(
+    struct ph__arena *arena, const char *path, const char *name, const char **path_out)
+{
+    const char *slash = strrchr(path, '/');
+    *path_out = name[0] == '/' || slash == NULL
+                    ? name
+                    : ph__arena_printf(arena, "%.*s%s", (int)(slash + 1 - path), path, name);
+    return *path_out != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+ph_status ph__input_files_look(struct ph__arena *arena, const char *path,
+    const struct ph__input_beside *beside, struct ph__input_files *files_out)
 {
     const char *paths[PH_INPUT_MAX_FILES] = {path};
     *files_out = (struct ph__input_files){.count = 1};
-    if (is_arrays)
+    if (beside->are_arrays)
         PH_TRY(list_arrays(arena, path, paths, &files_out->count));
+    for (size_t i = 0; i < PH_INPUT_MAX_FILES - 1; i++)
+        if (beside->names[i] != NULL && beside->names[i][0] != '\0')
+            PH_TRY(ph__input_beside_path(arena, path, beside->names[i], &paths[files_out->count++]));
     for (size_t i = 0; i < files_out->count; i++)
         PH_TRY(look_at(paths[i], &files_out->items[i]));
     return PH_OK;

@@ -55,8 +55,18 @@ ph_status ph__input_list_around(
 ph_status ph__input_list_all(
     struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
 
-/* Files that are read for one path of ph__input_list: the path itself, or the files of a set of arrays. */
+/* Files that are read for one path of ph__input_list: the path itself with those beside it, or the files of a
+ * set of arrays. */
 #define PH_INPUT_MAX_FILES 3
+struct ph__input_beside {
+    bool are_arrays;
+    const char *names[PH_INPUT_MAX_FILES - 1]; /* see ph__input_beside_path; "" or NULL: none */
+};
+
+/* Gives the path of a file beside another one: its name, taken from that one's folder. PH_ERROR_MEMORY. */
+ph_status ph__input_beside_path(
+    struct ph__arena *arena, const char *path, const char *name, const char **path_out);
+
 struct ph__input_files {
     struct ph__input_file items[PH_INPUT_MAX_FILES];
     size_t count;
@@ -64,7 +74,7 @@ struct ph__input_files {
 
 /* Records the state of the files; their paths belong to the arena or the caller. PH_ERROR_DATA for a file
  * that is missing. */
-ph_status ph__input_files_look(
-    struct ph__arena *arena, const char *path, bool is_arrays, struct ph__input_files *files_out);
+ph_status ph__input_files_look(struct ph__arena *arena, const char *path,
+    const struct ph__input_beside *beside, struct ph__input_files *files_out);
 
 #endif

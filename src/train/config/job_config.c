@@ -254,7 +254,13 @@ ph_status ph__job_config_outcome(
     const struct ph__key_filter filter = {.without = PH_KEY_NO_OUTCOME};
     struct ph__section sections[MAX_SECTIONS];
     const size_t count = list_used_sections(config, sections);
-    return ph__config_changes(sections + 1, count - 1, filter, arena, text_out);
+    const char *changes, *recipes;
+    PH_TRY(ph__config_changes(sections + 1, count - 1, filter, arena, &changes));
+    PH_TRY(ph__recipe_table_text(config->train.recipes, arena, &recipes));
+    *text_out = strcmp(recipes, "none") == 0
+                    ? changes
+                    : ph__arena_printf(arena, "%strain.recipes=%s\n", changes, recipes);
+    return *text_out != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
 ph_status ph__job_config_common(

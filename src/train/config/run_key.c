@@ -52,7 +52,20 @@ static ph_status describe_files(struct ph__arena *arena, const char *path, const
     return PH_OK;
 }
 
-ph_status ph__data_key(const char *path, char key_out[PH_RUN_KEY_BYTES])
+/* Names the files beside those of the nodes of a graph. */
+static ph_status describe_beside(
+    struct ph__arena *arena, const struct ph_data_settings *data, const char *path, const char **text)
+{
+    const char *const names[] = {data->graph.edges, data->graph.words};
+    for (size_t i = 0; data->format == PH_DATA_GRAPH && i < 2; i++) {
+        const char *beside;
+        PH_TRY(ph__input_beside_path(arena, path, names[i], &beside));
+        PH_TRY(names[i][0] != '\0' ? describe_file(arena, beside, text) : PH_OK);
+    }
+    return PH_OK;
+}
+
+ph_status ph__data_key(const struct ph_data_settings *data, const char *path, char key_out[PH_RUN_KEY_BYTES])
 {
     struct ph__arena arena = {0};
     const char *text = "";
@@ -60,6 +73,8 @@ ph_status ph__data_key(const char *path, char key_out[PH_RUN_KEY_BYTES])
         return ph_fail(PH_ERROR_CONFIG,
             "%s can be read only once, but several trainings need it: give a file", ph__pipe_name(path));
     ph_status status = path != NULL ? describe_files(&arena, path, &text) : PH_OK;
+    if (status == PH_OK && path != NULL)
+        status = describe_beside(&arena, data, path, &text);
     if (status == PH_OK)
         status = key_of_text(text, key_out);
     ph__arena_fini(&arena);
@@ -75,7 +90,7 @@ static ph_status key_in(struct ph__arena *arena, const struct ph_config *config,
     char keys[3][PH_RUN_KEY_BYTES];
     const char *outcome;
     for (size_t i = 0; i < 3; i++)
-        PH_TRY(ph__data_key(paths[i], keys[i]));
+        PH_TRY(ph__data_key(&config->data, paths[i], keys[i]));
     PH_TRY(ph__job_config_outcome(config, arena, &outcome));
     const char *text = ph__arena_printf(arena, "%s\ntrain %s\nvalid %s %d\ntest %s %d\n%s", program, keys[0],
         keys[1], paths[1] != NULL, keys[2], paths[2] != NULL, outcome);

@@ -15,9 +15,9 @@
 ph_status ph__program_digest(char hex_out[65]);
 
 /* Makes the key of the files that a path of a config stands for: a file, a pattern, arrays, or a split of
- * prepared data; NULL: none. Missing files have a key, too: the training reports them. PH_ERROR_CONFIG for
- * data that can be read only once. */
-ph_status ph__data_key(const char *path, char key_out[PH_RUN_KEY_BYTES]);
+ * prepared data, with the files beside it that the data section names; NULL: none. Missing files have a key,
+ * too: the training reports them. PH_ERROR_CONFIG for data that can be read only once. */
+ph_status ph__data_key(const struct ph_data_settings *data, const char *path, char key_out[PH_RUN_KEY_BYTES]);
 
 /* Makes the key of a run, the same for all seeds. program: from ph__program_digest. */
 ph_status ph__run_key(const struct ph_config *config, const char *program, char key_out[PH_RUN_KEY_BYTES]);

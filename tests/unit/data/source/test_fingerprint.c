@@ -88,7 +88,7 @@ static void files_are_known_by_their_bytes_as_they_lie(void **state)
         struct ph_encoder *encoder = encoder_of(path, false);
         struct ph__fingerprint fingerprint;
         struct ph__read_place place;
-        assert_ok(ph__fingerprint_look(&fingerprint, path, false));
+        assert_ok(ph__fingerprint_look(&fingerprint, path, &(struct ph__input_beside){.are_arrays = false}));
         struct ph_batches *batches = open_recorded(encoder, path, &fingerprint, NULL);
         while (fixture_next(batches) != NULL)
             ;
@@ -109,7 +109,7 @@ static void arrays_are_known_file_by_file(void **state)
     struct ph_encoder *encoder = encoder_of(path, true);
     struct ph__fingerprint fingerprint;
     struct ph__read_place place;
-    assert_ok(ph__fingerprint_look(&fingerprint, path, true));
+    assert_ok(ph__fingerprint_look(&fingerprint, path, &(struct ph__input_beside){.are_arrays = true}));
     assert_int_equal(fingerprint.num_files, 3);
     struct ph_batches *batches = open_recorded(encoder, path, &fingerprint, NULL);
     while (fixture_next(batches) != NULL)
@@ -122,6 +122,26 @@ static void arrays_are_known_file_by_file(void **state)
     ph_encoder_destroy(encoder);
 }
 
+static void files_beside_the_rows_are_compared(void **state)
+{
+    (void)state;
+    const struct ph__input_beside beside = {.names = {"edges.csv", ""}};
+    const struct ph__read_place nothing = {0};
+    struct ph__fingerprint before, after;
+    const char *path = test_write_file("nodes.csv", "id\n0\n1\n");
+    test_write_file("edges.csv", "0,1\n");
+    assert_ok(ph__fingerprint_look(&before, path, &beside));
+    assert_int_equal(before.num_files, 2);
+    struct ph__json *saved = ph__fingerprint_json(&before, &nothing);
+    assert_ok(ph__fingerprint_compare(&before, saved, path));
+    test_write_file("edges.csv", "1,0\n");
+    assert_ok(ph__fingerprint_look(&after, path, &beside));
+    assert_fails(ph__fingerprint_compare(&after, saved, path), PH_ERROR_DATA, "edges.csv");
+    ph__json_destroy(saved);
+    ph__fingerprint_fini(&before);
+    ph__fingerprint_fini(&after);
+}
+
 /* Half a pass, then a fingerprint that takes up what was saved of it, and the other half. */
 static void expect_carried_on(const char *path, bool is_arrays)
 {
@@ -129,7 +149,7 @@ static void expect_carried_on(const char *path, bool is_arrays)
     struct ph__fingerprint fingerprint;
     struct ph__read_place place;
     struct ph_position position;
-    assert_ok(ph__fingerprint_look(&fingerprint, path, is_arrays));
+    assert_ok(ph__fingerprint_look(&fingerprint, path, &(struct ph__input_beside){.are_arrays = is_arrays}));
     struct ph_batches *batches = open_recorded(encoder, path, &fingerprint, NULL);
     for (int i = 0; i < NUM_ROWS / BATCH / 2; i++)
         assert_non_null(fixture_next(batches));
@@ -139,7 +159,7 @@ static void expect_carried_on(const char *path, bool is_arrays)
     struct ph__json *saved = ph__fingerprint_json(&fingerprint, &place);
     ph__fingerprint_fini(&fingerprint);
 
-    assert_ok(ph__fingerprint_look(&fingerprint, path, is_arrays));
+    assert_ok(ph__fingerprint_look(&fingerprint, path, &(struct ph__input_beside){.are_arrays = is_arrays}));
     assert_ok(ph__fingerprint_compare(&fingerprint, saved, path));
     assert_ok(ph__fingerprint_check(&fingerprint, &(struct ph__meanwhile){0}));
     ph__json_destroy(saved);
@@ -181,7 +201,7 @@ static void a_pass_that_begins_within_a_file_is_not_recorded(void **state)
         assert_non_null(fixture_next(batches));
     ph_batches_position(batches, &position);
     ph_batches_close(batches);
-    assert_ok(ph__fingerprint_look(&fingerprint, path, false));
+    assert_ok(ph__fingerprint_look(&fingerprint, path, &(struct ph__input_beside){.are_arrays = false}));
     batches = open_recorded(encoder, path, &fingerprint, &position);
     while (fixture_next(batches) != NULL)
         ;
@@ -208,7 +228,7 @@ static void what_is_no_record_is_refused(void **state)
         struct ph__fingerprint fingerprint;
         struct ph__json *saved;
         assert_ok(ph__json_parse(texts[i], strlen(texts[i]), "saved", PH_ERROR_CHECKPOINT, &saved));
-        assert_ok(ph__fingerprint_look(&fingerprint, path, false));
+        assert_ok(ph__fingerprint_look(&fingerprint, path, &(struct ph__input_beside){.are_arrays = false}));
         assert_fails(ph__fingerprint_compare(&fingerprint, saved, path), PH_ERROR_CHECKPOINT,
             "saved.csv: the checkpoint's record of this file has no valid");
         ph__json_destroy(saved);
@@ -220,7 +240,7 @@ static void pipes_are_not_recorded(void **state)
 {
     (void)state;
     struct ph__fingerprint fingerprint;
-    assert_ok(ph__fingerprint_look(&fingerprint, "-", false));
+    assert_ok(ph__fingerprint_look(&fingerprint, "-", &(struct ph__input_beside){.are_arrays = false}));
     assert_int_equal(fingerprint.num_files, 0);
     assert_ok(ph__fingerprint_begin(&fingerprint, 0));
     assert_null(ph__fingerprint_checksum(&fingerprint, 0, "-"));
@@ -232,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_known_by_their_bytes_as_they_lie),
         cmocka_unit_test(arrays_are_known_file_by_file),
+        cmocka_unit_test(files_beside_the_rows_are_compared),
         cmocka_unit_test(a_saved_record_is_carried_on),
         cmocka_unit_test(a_pass_that_begins_within_a_file_is_not_recorded),
         cmocka_unit_test(what_is_no_record_is_refused),

@@ -7,6 +7,7 @@
 #include "support/test_support.h"
 
 static const char *train_path, *other_path;
+static const struct ph_data_settings csv; /* names no file beside the rows */
 
 static int write_data(void **state)
 {
@@ -43,6 +44,23 @@ static void what_is_learnt_hangs_on_the_key(void **state)
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         assert_string_not_equal(key_of("seed=1", "p"), key_of(sets[i], "p"));
     assert_string_not_equal(key_of("seed=1", "p"), key_of("seed=1", "another program"));
+}
+
+/* Its content counts, not its place. */
+static void the_recipes_are_in_the_key(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"one.json", "same.json", "other.json"};
+    char sets[3][600];
+    for (size_t i = 0; i < 3; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "{\"sites\": [{\"weight\": \"*\", \"forward\": \"%s\"}]}",
+            i == 2 ? "bf16" : "int8");
+        snprintf(sets[i], sizeof sets[i], "train.recipes=%s", test_write_file(names[i], text));
+    }
+    assert_string_not_equal(key_of("seed=1", "p"), key_of(sets[0], "p"));
+    assert_string_equal(key_of(sets[0], "p"), key_of(sets[1], "p"));
+    assert_string_not_equal(key_of(sets[0], "p"), key_of(sets[2], "p"));
 }
 
 static void what_does_not_change_the_outcome_is_not_in_the_key(void **state)
@@ -111,21 +129,21 @@ static void data_that_changed_has_another_key(void **state)
 {
     (void)state;
     char before[PH_RUN_KEY_BYTES], after[PH_RUN_KEY_BYTES], command[1200];
-    assert_ok(ph__data_key(train_path, before));
-    assert_ok(ph__data_key(train_path, after));
+    assert_ok(ph__data_key(&csv, train_path, before));
+    assert_ok(ph__data_key(&csv, train_path, after));
     assert_string_equal(before, after);
-    assert_ok(ph__data_key(other_path, after));
+    assert_ok(ph__data_key(&csv, other_path, after));
     assert_string_not_equal(before, after);
 
     snprintf(command, sizeof command, "mv '%s' '%s.moved'", train_path, train_path);
     assert_int_equal(system(command), 0);
     snprintf(command, sizeof command, "%s.moved", train_path);
-    assert_ok(ph__data_key(command, after));
+    assert_ok(ph__data_key(&csv, command, after));
     assert_string_equal(before, after);
     snprintf(command, sizeof command, "mv '%s.moved' '%s' && touch -d 2020-01-01 '%s'", train_path,
         train_path, train_path);
     assert_int_equal(system(command), 0);
-    assert_ok(ph__data_key(train_path, after));
+    assert_ok(ph__data_key(&csv, train_path, after));
     assert_string_not_equal(before, after);
 }
 
@@ -134,16 +152,33 @@ static void a_pattern_is_its_files(void **state)
     (void)state;
     char one[PH_RUN_KEY_BYTES], two[PH_RUN_KEY_BYTES], none[PH_RUN_KEY_BYTES];
     test_write_file("day_1.csv", "a\n");
-    assert_ok(ph__data_key(test_path("day_*.csv"), one));
+    assert_ok(ph__data_key(&csv, test_path("day_*.csv"), one));
     test_write_file("day_2.csv", "b\n");
-    assert_ok(ph__data_key(test_path("day_*.csv"), two));
+    assert_ok(ph__data_key(&csv, test_path("day_*.csv"), two));
     assert_string_not_equal(one, two);
-    assert_ok(ph__data_key(test_path("no_such_*.csv"), none));
-    assert_ok(ph__data_key(test_path("no_such.csv"), one));
+    assert_ok(ph__data_key(&csv, test_path("no_such_*.csv"), none));
+    assert_ok(ph__data_key(&csv, test_path("no_such.csv"), one));
     assert_string_equal(one, none);
-    assert_ok(ph__data_key(NULL, one));
+    assert_ok(ph__data_key(&csv, NULL, one));
     assert_string_equal(one, none);
-    assert_fails(ph__data_key("-", one), PH_ERROR_CONFIG, "read only once");
+    assert_fails(ph__data_key(&csv, "-", one), PH_ERROR_CONFIG, "read only once");
+}
+
+static void files_beside_a_graph_s_nodes_count(void **state)
+{
+    (void)state;
+    const struct ph_data_settings graph = {
+        .format = PH_DATA_GRAPH, .graph = {.edges = "edges.csv", .words = ""}};
+    char few[PH_RUN_KEY_BYTES], many[PH_RUN_KEY_BYTES], plain[PH_RUN_KEY_BYTES];
+    char nodes[600];
+    snprintf(nodes, sizeof nodes, "%s#train", test_write_file("nodes.csv", "id\n0\n1\n"));
+    test_write_file("edges.csv", "0,1\n");
+    assert_ok(ph__data_key(&graph, nodes, few));
+    test_write_file("edges.csv", "0,1\n1,0\n");
+    assert_ok(ph__data_key(&graph, nodes, many));
+    assert_ok(ph__data_key(&csv, nodes, plain));
+    assert_string_not_equal(few, many);
+    assert_string_not_equal(many, plain);
 }
 
 static void the_program_is_known_by_its_bytes(void **state)
@@ -158,10 +193,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_learnt_hangs_on_the_key),
+        cmocka_unit_test(the_recipes_are_in_the_key),
         cmocka_unit_test(what_does_not_change_the_outcome_is_not_in_the_key),
         cmocka_unit_test(what_may_change_on_resume_is_left_out),
         cmocka_unit_test(data_that_changed_has_another_key),
         cmocka_unit_test(a_pattern_is_its_files),
+        cmocka_unit_test(files_beside_a_graph_s_nodes_count),
         cmocka_unit_test(the_program_is_known_by_its_bytes),
     };
     return cmocka_run_group_tests(tests, write_data, NULL);
