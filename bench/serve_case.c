@@ -133,3 +133,40 @@ struct serve_encoded *serve_peer_make(
     ph__model_config_fini(&config);
     return encoded;
 }
+
+/* Begins an .npy file of (SERVE_NUM_ROWS, columns) numbers in C order. */
+static FILE *open_npy(const char *path, const char *type, int columns)
+{
+    char header[118]; /* with the ten bytes before it, a multiple of 64 */
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot write", path));
+    memset(header, ' ', sizeof header);
+    int length = snprintf(header, sizeof header,
+        "{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }", type, SERVE_NUM_ROWS, columns);
+    header[length] = ' ';
+    header[sizeof header - 1] = '\n';
+    fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
+    fwrite(header, 1, sizeof header, file);
+    return file;
+}
+
+static void close_npy(FILE *file, const char *path)
+{
+    if (fclose(file) != 0)
+        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot write", path));
+}
+
+void serve_peer_files(struct ph__arena *arena, const char *folder, const struct serve_rows *rows)
+{
+    struct serve_encoded *encoded = serve_peer_make(arena, folder, rows);
+    const char *const dense_path = serve_path(arena, folder, "dense.npy");
+    const char *const ids_path = serve_path(arena, folder, "ids.npy");
+    FILE *dense = open_npy(dense_path, "<f4", SERVE_NUM_DENSE),
+         *ids = open_npy(ids_path, "<i8", SERVE_NUM_SPARSE);
+    fwrite(encoded->dense, sizeof encoded->dense, 1, dense);
+    fwrite(encoded->ids, sizeof encoded->ids, 1, ids);
+    close_npy(dense, dense_path);
+    close_npy(ids, ids_path);
+    free(encoded);
+}

@@ -44,6 +44,9 @@ struct serve_encoded {
 struct serve_encoded *serve_peer_make(
     struct ph__arena *arena, const char *folder, const struct serve_rows *rows);
 
+/* Writes model.onnx, dense.npy and ids.npy, what bench/peers/onnxruntime.py reads. */
+void serve_peer_files(struct ph__arena *arena, const char *folder, const struct serve_rows *rows);
+
 /* Returns the path of a file in a folder, in the arena. */
 const char *serve_path(struct ph__arena *arena, const char *folder, const char *name);
 
