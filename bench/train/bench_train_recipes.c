@@ -1,7 +1,8 @@
 /* Training steps with products in fewer bits: the DLRM of bench_dlrm, Adagrad, one thread, batches of 2048
  * samples; in fp32, with the recipes bf16 and int8 both ways in all products that take them, with int8
  * forward alone, in the precision bf16 (which also makes values between layers and weights' gradients of
- * bf16), and with the fastest recipe of each product. Steps take turns.
+ * bf16), and with the fastest recipe of each product. Steps take turns; a round gives the least of each
+ * way's.
  *
  * bench_train_recipes [--rounds N] [--json FILE] */
 #include <math.h>
@@ -48,15 +49,14 @@ static void create_steps(const struct dlrm_data *data, struct step *steps[NUM_WA
     }
 }
 
-/* Gives the median of each way's steps, which take turns. */
-static void run_round(struct step *steps[NUM_WAYS], double medians_out[NUM_WAYS])
+/* Gives the least of each way's steps, which take turns: others on the machine only make a step longer. */
+static void run_round(struct step *steps[NUM_WAYS], double least_out[NUM_WAYS])
 {
-    double seconds[NUM_WAYS][STEPS];
+    for (int way = 0; way < NUM_WAYS; way++)
+        least_out[way] = HUGE_VAL;
     for (size_t i = 0; i < STEPS; i++)
         for (int way = 0; way < NUM_WAYS; way++)
-            seconds[way][i] = step_run(steps[way], 1);
-    for (int way = 0; way < NUM_WAYS; way++)
-        medians_out[way] = bench_median(seconds[way], STEPS);
+            least_out[way] = fmin(least_out[way], step_run(steps[way], 1));
 }
 
 static void report(double (*seconds)[NUM_WAYS], size_t rounds, struct ph__json *results)
