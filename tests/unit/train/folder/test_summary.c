@@ -21,7 +21,7 @@ static const struct ph_train_summary sample = {
     .flops_per_sample = 1e6 / 3,
     .parameters = 12345,
     .peak_rss_bytes = 1 << 30,
-    .memory = {1, 2, 3, 4, 5, 6, 7},
+    .memory = {1, 2, 3, 4, 5, 6, 7, 0},
     .has_valid = true,
     .valid = {.num_samples = 500,
         .auc = 0.75,
