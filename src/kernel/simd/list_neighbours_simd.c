@@ -1,12 +1,13 @@
-/* Lists of chosen neighbours. Where they are a node's first ones, their ids are narrowed a vector at a time,
- * and those of coming nodes are prefetched. Ids are checked at the end of the block, all at once: the bits
- * beyond the 32 that a slot keeps, and the largest slot. */
+/* Lists of chosen neighbours. Where they are a node's first ones, their ids are narrowed a vector at a time.
+ * Else the block's items are chosen first, by strides a vector at a time, and then looked up all at once, so
+ * that no node waits for its own stores. Ids are checked at the end of the block: the bits beyond the 32 that
+ * a slot keeps, and the largest slot. */
 #include <string.h>
 
 #include "kernel/neighbour_list.h"
 #include "kernel/simd/simd.h"
 
-enum { NODES_AHEAD = 16, GROUP = 4 /* places */ };
+enum { NODES_AHEAD = 16 };
 
 /* Narrows ids; adds their bits to `bits`. All but the last vector's slots are stored in whole vectors, and
  * the last one's, too, where there is room. */
@@ -23,7 +24,9 @@ PH_INLINE vu copy_ids(const int64_t *ids, size_t count, size_t room, uint32_t *s
     return bits;
 }
 
-/* Writes begin + s stride mod d, s < c, in whole vectors; the products are exact as floats. */
+enum { EXACT = 1 << 24 /* whole numbers up to here are floats */ };
+
+/* Writes begin + s stride mod d, s < c, in whole vectors; d and all s stride are below EXACT. */
 PH_INLINE void place_by_stride(uint32_t stride, uint32_t begin, size_t d, size_t c, uint32_t *items)
 {
     static const float lanes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -56,12 +59,19 @@ static enum way way_of(const struct ph_sampling *sampling)
     }
 }
 
+/* Tells whether place_by_stride can choose c of d neighbours, with room for the last vector. */
+PH_INLINE bool can_stride(size_t d, size_t c, size_t room)
+{
+    enum { LARGEST_PRIME = 2579 };
+    return d < EXACT && (c + VF_WIDTH) * LARGEST_PRIME < EXACT && c + VF_WIDTH <= room;
+}
+
 /* Writes the items of c of a node's d neighbours; by strides of 1 where they are all. */
 PH_INLINE void place(const struct ph_sampling *sampling, enum way way, uint32_t prime, uint32_t begin,
     size_t d, size_t c, size_t room, uint32_t *items)
 {
-    enum { LEAST_PRIME = 577, LARGEST_PRIME = 2579, LARGEST_PRODUCT = 1 << 24, VECTORS = 2 };
-    if (way == STRIDE && c + VF_WIDTH <= room && c < LARGEST_PRODUCT / LARGEST_PRIME - VECTORS * VF_WIDTH) {
+    enum { LEAST_PRIME = 577 };
+    if (way == STRIDE && can_stride(d, c, room)) {
         const uint32_t stride = d < LEAST_PRIME ? prime : ph__neighbour_stride(sampling->seed, d);
         place_by_stride(c < d ? stride : 1, begin, d, c, items);
         return;
