@@ -244,7 +244,7 @@ static void write_torch_case(const char *folder)
 
 int main(int argc, char **argv)
 {
-    struct sessions sessions = {.calls = 100, .results = ph__json_array()};
+    struct sessions sessions = {.calls = 200, .results = ph__json_array()};
     struct bench_run run = {.rounds = 11};
     size_t is_lean = 0;
     const struct bench_flag flags[] = {

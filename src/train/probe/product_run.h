@@ -11,7 +11,7 @@ struct ph__recipe_product {
     enum ph_recipe recipe;
 };
 
-/* Gives the median seconds of products of so many rows, packing apart. PH_ERROR_MEMORY. */
+/* Gives the least seconds of products of so many rows, packing apart. PH_ERROR_MEMORY. */
 ph_status ph__product_time(const struct ph_backend *backend, size_t rows,
     const struct ph__recipe_product *product, double *seconds_out);
 
