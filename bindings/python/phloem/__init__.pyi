@@ -213,8 +213,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         precision writes it. Gradients of weights stay fp32. Empty: no product is.
     probe_steps
         Steps between two looks at the rows that enter products and at weights, from whose distributions phloem
-        precision predicts what fewer bits lose; the last one is in probe.safetensors. A hundred cost less than 1 % of a
-        step. 0: none.
+        precision predicts what fewer bits lose; the last one is in probe.safetensors. A look each hundred steps costs
+        less than 1 % of the training. 0: none.
     row_format
         Number format of the rows of embedding tables; arithmetic and optimizer slots stay fp32. fp32: 32 bits. fp16,
         bf16: half the memory; updates are rounded at random, without bias; values beyond 65504 become infinite in fp16.
