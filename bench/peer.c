@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -175,4 +176,13 @@ bool peer_accepts(struct peer *peer, const char *format, ...)
         return answer != NULL;
     say_skipped(peer->name, behind(answer, "skipped") != NULL ? behind(answer, "skipped") : answer);
     return false;
+}
+
+double peer_number(const char **text)
+{
+    char *end = NULL;
+    const double number = *text != NULL ? strtod(*text, &end) : 0;
+    const bool is_there = *text != end;
+    *text = end;
+    return is_there ? number : (double)NAN;
 }

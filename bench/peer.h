@@ -32,6 +32,9 @@ bool peer_is_there(const struct peer *peer);
 /* Sends a line and returns the answer, borrowed until the next; NULL without a peer or once it has ended. */
 const char *peer_ask(struct peer *peer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Returns the number at *text, and moves *text past it; NAN where there is none, or no text. */
+double peer_number(const char **text);
+
 /* Sends a line that a peer may refuse. Returns true when the peer answers "ready"; else prints why. The peer
  * may then be asked for something else. */
 bool peer_accepts(struct peer *peer, const char *format, ...) __attribute__((format(printf, 2, 3)));

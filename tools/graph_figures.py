@@ -101,8 +101,7 @@ class Figures:
     def graph(self, seed):
         folder = self.out / f"graph{seed}"
         if not folder.exists():
-            self.run("synth", CSBM, "--graph", "--out", folder, "--set",
-                     f"csbm.seed={seed}")
+            self.run("synth", CSBM, "--graph", "--out", folder, "--set", f"csbm.seed={seed}")
         return folder
 
     def train_csbm(self, name, folder, seed, config=CSBM, **sets):

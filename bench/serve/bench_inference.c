@@ -93,23 +93,13 @@ static bool peer_prepare(struct peer *peer, const struct run *run, const char *f
         run->threads, mode, dlrm_precisions[run->precision], run->of->batch);
 }
 
-/* Returns the number at *text, and moves *text past it; NAN when there is none. */
-static double take_number(const char **text)
-{
-    char *end = NULL;
-    const double number = *text != NULL ? strtod(*text, &end) : 0;
-    const bool is_there = *text != end;
-    *text = end;
-    return is_there ? number : (double)NAN;
-}
-
 /* Asks the peer for the microseconds of each call, one after the other; NAN without the peer. */
 static void run_peer(struct run *run, size_t round, struct peer *peer, bool is_ready, struct figures *figures)
 {
     double microseconds[MAX_CALLS];
     const char *answer = is_ready ? peer_ask(peer, "latency %zu", run->calls) : NULL;
     for (size_t i = 0; i < run->calls; i++)
-        microseconds[i] = take_number(&answer);
+        microseconds[i] = peer_number(&answer);
     take_calls(figures, round, microseconds, run->calls);
 }
 

@@ -160,11 +160,8 @@ static double run_rival(struct sessions *sessions, size_t rival)
     const char *answer = peer_ask(peer, is_torch(rival) ? "latency %zu" : "run %zu", sessions->calls);
     if (!is_torch(rival))
         return answer != NULL && sscanf(answer, "%lf %lf", &total, &median) == 2 ? 1e6 * median : (double)NAN;
-    for (size_t i = 0; i < sessions->calls; i++) {
-        char *end = NULL;
-        us[i] = answer != NULL ? strtod(answer, &end) : (double)NAN;
-        answer = end;
-    }
+    for (size_t i = 0; i < sessions->calls; i++)
+        us[i] = peer_number(&answer);
     return bench_median(us, sessions->calls);
 }
 

@@ -18,6 +18,7 @@
 #include "flags.h"
 #include "peer.h"
 #include "phloem/serve.h"
+#include "pinned.h"
 #include "serve_case.h"
 
 enum { MAX_BATCH = 64 };
@@ -185,21 +186,11 @@ static struct options parse(int argc, char **argv)
     return options;
 }
 
-/* Keeps this process, and the peer that it starts, on one core. */
-static void stay_on_one_core(void)
-{
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    CPU_SET((size_t)sched_getcpu(), &cores);
-    if (sched_setaffinity(0, sizeof cores, &cores) != 0)
-        fprintf(stderr, "bench_session: cannot pin the thread to one core\n");
-}
-
 int main(int argc, char **argv)
 {
     const struct options options = parse(argc, argv);
     struct peer peer;
-    stay_on_one_core();
+    bench_stay_on(sched_getcpu()); /* and the peer that starts from here */
     peer_start(&peer, options.peers, "onnxruntime");
     struct serve_rows *rows = serve_rows_make();
     struct ph__json *results = ph__json_array();

@@ -3,7 +3,8 @@
 
 uint32_t ph__neighbour_stride(uint32_t seed, size_t d)
 {
-    static const uint32_t primes[] = {577, 769, 983, 1193, 1429, 1619, 1871, 2089, 2339, 2579};
+    static const uint32_t primes[] = {
+        PH_LEAST_STRIDE, 769, 983, 1193, 1429, 1619, 1871, 2089, 2339, PH_LARGEST_STRIDE};
     enum { NUM_PRIMES = sizeof primes / sizeof *primes };
     size_t i = seed % NUM_PRIMES;
     while (d >= primes[i] && d % primes[i] == 0)

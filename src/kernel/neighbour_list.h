@@ -57,6 +57,7 @@ static inline ph_real ph__list_scale(const struct ph__neighbours *neighbours, si
 
 /* Returns p mod d for the prime p of STRIDE, which does not divide d > 0: else every place would be 0. d has
  * two of the primes at most. */
+enum { PH_LEAST_STRIDE = 577, PH_LARGEST_STRIDE = 2579 /* of these primes */ };
 uint32_t ph__neighbour_stride(uint32_t seed, size_t d);
 /* Writes the places o(s) of the c chosen of d neighbours, where c > 0. */
 void ph__place_neighbours(const struct ph_sampling *sampling, size_t d, size_t c, uint32_t *places);

@@ -47,8 +47,8 @@ struct ph__read_place {
     struct ph__read_prefix prefixes[PH_INPUT_MAX_FILES];
 };
 
-/* Records the files of a path (source.h), prepared or not, and of text those beside it; a pipe has none. Free
- * the fingerprint also on failure. PH_ERROR_DATA, PH_ERROR_MEMORY. */
+/* Records the files of a path (source.h): of prepared data the manifest, of a pipe none, else those that are
+ * read for it. Free the fingerprint also on failure. PH_ERROR_DATA, PH_ERROR_MEMORY. */
 ph_status ph__fingerprint_look(
     struct ph__fingerprint *fingerprint, const char *path, const struct ph__input_beside *beside);
 void ph__fingerprint_fini(struct ph__fingerprint *fingerprint);

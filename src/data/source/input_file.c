@@ -212,6 +212,13 @@ static ph_status list_arrays(
     return PH_OK;
 }
 
+struct ph__input_beside ph__input_beside(enum ph__data_format format, const struct ph__graph_settings *graph)
+{
+    if (format == PH_DATA_GRAPH)
+        return (struct ph__input_beside){.names = {graph->edges, graph->words}};
+    return (struct ph__input_beside){.are_arrays = format == PH_DATA_NPY};
+}
+
 ph_status ph__input_beside_path(
     struct ph__arena *arena, const char *path, const char *name, const char **path_out)
 {

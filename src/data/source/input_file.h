@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/memory/arena.h"
+#include "data/data_options.h"
 #include "phloem/status.h"
 
 struct ph__input_file {
@@ -62,6 +63,9 @@ struct ph__input_beside {
     bool are_arrays;
     const char *names[PH_INPUT_MAX_FILES - 1]; /* see ph__input_beside_path; "" or NULL: none */
 };
+
+/* Tells what a format reads for a path; names are the settings'. graph: of format graph. */
+struct ph__input_beside ph__input_beside(enum ph__data_format format, const struct ph__graph_settings *graph);
 
 /* Gives the path of a file beside another one: its name, taken from that one's folder. PH_ERROR_MEMORY. */
 ph_status ph__input_beside_path(

@@ -62,17 +62,15 @@ static enum way way_of(const struct ph_sampling *sampling)
 /* Tells whether place_by_stride can choose c of d neighbours, with room for the last vector. */
 PH_INLINE bool can_stride(size_t d, size_t c, size_t room)
 {
-    enum { LARGEST_PRIME = 2579 };
-    return d < EXACT && (c + VF_WIDTH) * LARGEST_PRIME < EXACT && c + VF_WIDTH <= room;
+    return d < EXACT && (c + VF_WIDTH) * PH_LARGEST_STRIDE < EXACT && c + VF_WIDTH <= room;
 }
 
 /* Writes the items of c of a node's d neighbours; by strides of 1 where they are all. */
 PH_INLINE void place(const struct ph_sampling *sampling, enum way way, uint32_t prime, uint32_t begin,
     size_t d, size_t c, size_t room, uint32_t *items)
 {
-    enum { LEAST_PRIME = 577 };
     if (way == STRIDE && can_stride(d, c, room)) {
-        const uint32_t stride = d < LEAST_PRIME ? prime : ph__neighbour_stride(sampling->seed, d);
+        const uint32_t stride = d < PH_LEAST_STRIDE ? prime : ph__neighbour_stride(sampling->seed, d);
         place_by_stride(c < d ? stride : 1, begin, d, c, items);
         return;
     }

@@ -99,8 +99,8 @@ struct aggregate_job {
     atomic_bool has_bad_id;
 };
 
-/* Sets the ids that the next block lists as coming, unless it leaves out most of their cache lines: of n ids,
- * each alone, or of each node's first ones. */
+/* Sets the ids that the next block lists as coming, unless it leaves out most of their cache lines: it reads
+ * those of each node's first ids, or at most one for each id that it chooses. */
 static void expect_block(const struct aggregate_job *job, size_t first, size_t last, size_t num_chosen,
     struct ph__embedding_bag_args *args)
 {

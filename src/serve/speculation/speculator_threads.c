@@ -147,7 +147,8 @@ static void take_all(struct ph__speculator *speculator, struct taken *taken)
     speculator->worker_orders = NULL;
     speculator->fresh = (struct ph__pair_teacher){0};
     pthread_mutex_unlock(&speculator->lock);
-    taken->notes = take_notes(speculator); /* after the orders: none of theirs is missed */
+    taken->notes =
+        take_notes(speculator); /* behind the orders, so that those from before an order are here */
 }
 
 static void take_teacher(struct ph__speculator *speculator, struct ph__pair_teacher *teacher)

@@ -52,15 +52,17 @@ static ph_status describe_files(struct ph__arena *arena, const char *path, const
     return PH_OK;
 }
 
-/* Names the files beside those of the nodes of a graph. */
+/* Describes the files that are read beside those of the path. */
 static ph_status describe_beside(
     struct ph__arena *arena, const struct ph_data_settings *data, const char *path, const char **text)
 {
-    const char *const names[] = {data->graph.edges, data->graph.words};
-    for (size_t i = 0; data->format == PH_DATA_GRAPH && i < 2; i++) {
-        const char *beside;
-        PH_TRY(ph__input_beside_path(arena, path, names[i], &beside));
-        PH_TRY(names[i][0] != '\0' ? describe_file(arena, beside, text) : PH_OK);
+    const struct ph__input_beside beside = ph__input_beside(data->format, &data->graph);
+    for (size_t i = 0; i < PH_INPUT_MAX_FILES - 1; i++) {
+        const char *file;
+        if (beside.names[i] == NULL || beside.names[i][0] == '\0')
+            continue;
+        PH_TRY(ph__input_beside_path(arena, path, beside.names[i], &file));
+        PH_TRY(describe_file(arena, file, text));
     }
     return PH_OK;
 }

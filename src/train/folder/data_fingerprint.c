@@ -11,13 +11,7 @@ static ph_status look(
 {
     if (rows.path == NULL || rows.dataset != NULL)
         return PH_OK;
-    const struct ph_encoder *encoder = job->encoder;
-    struct ph__input_beside beside = {.are_arrays = false};
-    if (ph__job_rows_are_prepared(rows))
-        return ph__fingerprint_look(fingerprint, rows.path, &beside);
-    beside.are_arrays = encoder->format == PH_DATA_NPY;
-    if (encoder->format == PH_DATA_GRAPH)
-        beside = (struct ph__input_beside){.names = {encoder->graph.edges, encoder->graph.words}};
+    const struct ph__input_beside beside = ph__input_beside(job->encoder->format, &job->encoder->graph);
     return ph__fingerprint_look(fingerprint, rows.path, &beside);
 }
 
