@@ -15,8 +15,13 @@
  *              fat_tree: {pods: 4, edges: 4, aggregations: 4, cores: 16, gbits_per_s: 25, latency_us: 1}
  *   list       links: [{from: h0, to: leaf, gbits_per_s: 25, latency_us: 5}, ...]; hosts are h0, h1, ...; any
  *              other name is a switch's; a link has both directions
- *   measured   pairs: [{from: 0, to: 1, gbits_per_s: 9.4, latency_us: 31}, ...], of hosts, as a probe
- *              measures one flow at a time; flows of a host share the fastest of its pairs
+ *   measured   pairs: [{from: 0, to: 1, gbits_per_s: 9.4, latency_us: 31}, ...], all pairs of hosts, as a
+ *              probe measures one flow at a time; flows of a host share the fastest of its pairs
+ *              trunks: [{from: 0, to: 1, gbits_per_s: 40}, ...], of groups: what all flows from one to the
+ *              other share; flows that leave, or enter, a group share the fastest of its trunks
+ *
+ * nodes: [{name: 10.0.0.1, group: 0}, ...] names the hosts, and groups those of measured pairs. Hosts of
+ * other kinds are of one group where they have one switch.
  *
  * slow: [{rank: 3, factor: 2}, ...] names ranks whose computations take longer, in a simulation.
  *
@@ -62,6 +67,10 @@ struct ph__fabric { /* zero-initialised: none */
     size_t num_links;
     size_t *first_links; /* (num_nodes + 1) */
     uint16_t *hops;      /* (num_hosts, num_nodes) links from a node to a host; UINT16_MAX: no way */
+    bool is_measured;    /* routes follow from the order of the links: fabric_measured.c; no hops */
+    const char **names;  /* (num_hosts) "h0" unless the file says another */
+    uint32_t *groups;    /* (num_hosts) below num_groups */
+    size_t num_groups;
     uint64_t host_bytes; /* memory of a host; 0: not known */
     struct ph__fabric_messages messages;
     struct ph__record_list slow;     /* struct ph__fabric_slow */

@@ -25,7 +25,7 @@ struct settings {
     int64_t version;
     enum kind kind;
     int64_t hosts, ranks_per_host;
-    struct ph__record_list links, pairs, slow;
+    struct ph__record_list links, pairs, trunks, nodes, slow;
     struct wire host;
     struct {
         int64_t hosts, uplinks;
@@ -45,9 +45,9 @@ struct listed { /* a link of a list */
     struct wire wire;
 };
 
-struct pair { /* measured hosts */
-    int64_t from, to;
-    struct wire wire;
+struct node { /* a host */
+    const char *name;
+    int64_t group; /* -1: not said */
 };
 
 #define MOST_HOSTS 65535
@@ -73,13 +73,31 @@ static const struct ph__option listed_keys[] = {
 };
 static const struct ph__option_table listed_table = TABLE("", listed_keys, sizeof(struct listed), "A link.");
 
+#define MEASURED(member) struct ph__fabric_measured, member
+#define MEASURED_GBITS \
+    PH_NUMBER_KEY("gbits_per_s", MEASURED(gbits_per_s), NULL, 1e-6, 1e6, "Gigabits a second.")
 static const struct ph__option pair_keys[] = {
-    PH_INTEGER_KEY("from", struct pair, from, NULL, 0, MOST_HOSTS, "Number of the host that sends."),
-    PH_INTEGER_KEY("to", struct pair, to, NULL, 0, MOST_HOSTS, "Number of the host that receives."),
-    WIRE(struct pair, wire),
+    PH_INTEGER_KEY("from", MEASURED(from), NULL, 0, MOST_HOSTS, "Number of the host that sends."),
+    PH_INTEGER_KEY("to", MEASURED(to), NULL, 0, MOST_HOSTS, "Number of the host that receives."),
+    MEASURED_GBITS,
+    PH_NUMBER_KEY("latency_us", MEASURED(latency_us), NULL, 0, MOST_US, "Microseconds of one way."),
 };
 static const struct ph__option_table pair_table =
-    TABLE("", pair_keys, sizeof(struct pair), "A pair of hosts.");
+    TABLE("", pair_keys, sizeof(struct ph__fabric_measured), "A pair of hosts.");
+
+static const struct ph__option trunk_keys[] = {
+    PH_INTEGER_KEY("from", MEASURED(from), NULL, 0, MOST_HOSTS, "Number of the group that sends."),
+    PH_INTEGER_KEY("to", MEASURED(to), NULL, 0, MOST_HOSTS, "Number of the group that receives."),
+    MEASURED_GBITS,
+};
+static const struct ph__option_table trunk_table =
+    TABLE("", trunk_keys, sizeof(struct ph__fabric_measured), "What flows between two groups share.");
+
+static const struct ph__option node_keys[] = {
+    PH_TEXT_KEY("name", struct node, name, NULL, "Name or address of the host."),
+    PH_INTEGER_KEY("group", struct node, group, "-1", -1, MOST_HOSTS, "Number of its group, of measured."),
+};
+static const struct ph__option_table node_table = TABLE("", node_keys, sizeof(struct node), "A host.");
 
 #define SIZES(member) struct ph__fabric_sizes, member
 static const struct ph__option sizes_keys[] = {
@@ -107,6 +125,8 @@ static const struct ph__option network_keys[] = {
     PH_INTEGER_KEY("ranks_per_host", OF(ranks_per_host), "1", 1, 65536, "Ranks that each host runs."),
     PH_RECORDS_KEY("links", OF(links), "", &listed_table, "Links of kind list."),
     PH_RECORDS_KEY("pairs", OF(pairs), "", &pair_table, "Pairs of hosts of kind measured."),
+    PH_RECORDS_KEY("trunks", OF(trunks), "", &trunk_table, "Links between groups of kind measured."),
+    PH_RECORDS_KEY("nodes", OF(nodes), "", &node_table, "Names and groups of all hosts, in their order."),
     PH_RECORDS_KEY("slow", OF(slow), "", &slow_table, "Ranks that a simulation makes slower, or faster."),
 };
 
@@ -292,35 +312,61 @@ static ph_status build_list(struct building *building)
     return status;
 }
 
-/* Adds a link between the two nodes of a pair. The hosts' own links become as fast as their fastest pair. */
-static ph_status build_pair(struct building *building, const struct pair *pair, size_t index)
+/* ---- names and groups of hosts ---- */
+
+static ph_status take_node(struct building *building, size_t host, const struct node *node)
 {
     struct ph__fabric *fabric = building->fabric;
-    const size_t num_hosts = fabric->num_hosts, from = (size_t)pair->from, to = (size_t)pair->to;
-    if (from >= num_hosts || to >= num_hosts || from == to)
-        return ph_fail(PH_ERROR_CONFIG, "%s: pairs[%zu]: must be two different hosts of 0 to %zu",
-            building->path, index, num_hosts - 1);
-    PH_TRY(add_link(building, num_hosts + 2 * from, num_hosts + 2 * to + 1, pair->wire));
-    const double bytes_per_ns = fabric->links[fabric->num_links - 1].bytes_per_ns;
-    struct ph__fabric_link *out = &fabric->links[2 * from], *in = &fabric->links[2 * to + 1];
-    out->bytes_per_ns = fmax(out->bytes_per_ns, bytes_per_ns);
-    in->bytes_per_ns = fmax(in->bytes_per_ns, bytes_per_ns);
+    for (size_t other = 0; other < host; other++)
+        if (strcmp(fabric->names[other], node->name) == 0)
+            return ph_fail(PH_ERROR_CONFIG, "%s: nodes[%zu]: '%s' is the name of nodes[%zu], too",
+                building->path, host, node->name, other);
+    if (node->group >= (int64_t)fabric->num_hosts)
+        return ph_fail(PH_ERROR_CONFIG, "%s: nodes[%zu]: group %lld: must be below the number of hosts, %zu",
+            building->path, host, (long long)node->group, fabric->num_hosts);
+    fabric->names[host] = node->name;
+    fabric->groups[host] = node->group > 0 ? (uint32_t)node->group : 0;
+    fabric->num_groups = ph__max(fabric->num_groups, (size_t)fabric->groups[host] + 1);
     return PH_OK;
 }
 
-/* Gives each host a node that its flows leave by and one that they come by, and each pair a link between
- * these. */
-static ph_status build_measured(struct building *building)
+static ph_status take_nodes(struct building *building)
 {
-    const struct ph__record_list *pairs = &building->settings->pairs;
-    const size_t num_hosts = building->fabric->num_hosts;
-    building->fabric->num_nodes += 2 * num_hosts;
-    for (size_t host = 0; host < num_hosts; host++) {
-        PH_TRY(add_link(building, host, num_hosts + 2 * host, (struct wire){0}));
-        PH_TRY(add_link(building, num_hosts + 2 * host + 1, host, (struct wire){0}));
+    struct ph__fabric *fabric = building->fabric;
+    const struct ph__record_list *nodes = &building->settings->nodes;
+    fabric->names = ph__arena_alloc_array(&fabric->arena, fabric->num_hosts, sizeof *fabric->names);
+    fabric->groups = ph__arena_alloc_array(&fabric->arena, fabric->num_hosts, sizeof *fabric->groups);
+    if (fabric->names == NULL || fabric->groups == NULL)
+        return PH_ERROR_MEMORY;
+    if (nodes->count != 0 && nodes->count != fabric->num_hosts)
+        return ph_fail(PH_ERROR_CONFIG, "%s: nodes: has %zu hosts: must have all %zu, or none",
+            building->path, nodes->count, fabric->num_hosts);
+    for (size_t host = 0; host < fabric->num_hosts; host++) {
+        struct node node = {ph__arena_printf(&fabric->arena, "h%zu", host), 0};
+        if (node.name == NULL)
+            return PH_ERROR_MEMORY;
+        if (nodes->count > 0)
+            node = ((const struct node *)nodes->items)[host];
+        PH_TRY(take_node(building, host, &node));
     }
-    for (size_t i = 0; i < pairs->count; i++)
-        PH_TRY(build_pair(building, (const struct pair *)pairs->items + i, i));
+    return PH_OK;
+}
+
+/* Numbers the switches that hosts have their first links to. */
+static ph_status group_by_switch(struct ph__fabric *fabric)
+{
+    uint32_t *numbers = calloc(fabric->num_nodes, sizeof *numbers); /* 1 + the group; 0: none yet */
+    if (numbers == NULL)
+        return ph__out_of_memory("groups of %zu hosts", fabric->num_hosts);
+    fabric->num_groups = 0;
+    for (size_t host = 0; host < fabric->num_hosts; host++) {
+        const bool has_link = fabric->first_links[host + 1] > fabric->first_links[host];
+        const size_t leaf = has_link ? fabric->links[fabric->first_links[host]].to : host;
+        if (numbers[leaf] == 0)
+            numbers[leaf] = (uint32_t)++fabric->num_groups;
+        fabric->groups[host] = numbers[leaf] - 1;
+    }
+    free(numbers);
     return PH_OK;
 }
 
@@ -350,7 +396,7 @@ static ph_status check_slow(const char *path, const struct settings *settings)
 static ph_status read_all(const char *path, struct ph__fabric *fabric)
 {
     static ph_status (*const build[])(struct building *) = {
-        build_star, build_racks, build_racks, build_tree, build_list, build_measured};
+        build_star, build_racks, build_racks, build_tree, build_list};
     struct settings settings = {0};
     struct ph__section sections[NUM_TABLES];
     struct building building = {.path = path, .settings = &settings, .fabric = fabric};
@@ -365,8 +411,12 @@ static ph_status read_all(const char *path, struct ph__fabric *fabric)
     fabric->machine = settings.machine;
     fabric->messages = settings.messages;
     fabric->slow = settings.slow;
+    PH_TRY(take_nodes(&building));
+    if (settings.kind == MEASURED)
+        return ph__fabric_measure(fabric, path, &settings.pairs, &settings.trunks);
     PH_TRY(build[settings.kind](&building));
-    return ph__fabric_find_routes(fabric, path);
+    PH_TRY(ph__fabric_find_routes(fabric, path));
+    return group_by_switch(fabric);
 }
 
 ph_status ph__fabric_read(const char *path, struct ph__fabric *fabric_out)

@@ -152,6 +152,8 @@ static size_t next_link(const struct way *way, size_t node, uint64_t hash)
 size_t ph__fabric_route(const struct ph__fabric *fabric, size_t from, size_t to, uint64_t hash,
     uint32_t links_out[PH_FABRIC_MAX_HOPS])
 {
+    if (fabric->is_measured)
+        return from == to ? 0 : ph__fabric_measured_route(fabric, from, to, links_out);
     const struct way way = {fabric, fabric->hops + to * fabric->num_nodes, to};
     size_t num_links = 0;
     for (size_t node = from; node != to; node = fabric->links[links_out[num_links - 1]].to)
@@ -173,8 +175,17 @@ static void pass_on(const struct way *way, size_t node, double *flows, double *l
         }
 }
 
-/* Adds a flow from each of the first hosts to one of them: from the hosts, which forward nothing, and then
- * from the switches, the farthest first. flows: (num_nodes) room. */
+/* Adds a flow to one of the first hosts from each other one of them, which has one route. */
+static void load_measured(const struct ph__fabric *fabric, size_t to, size_t num_hosts, double *loads)
+{
+    uint32_t links[PH_FABRIC_MAX_HOPS];
+    for (size_t from = 0; from < num_hosts; from++)
+        for (size_t i = ph__fabric_route(fabric, from, to, 0, links); i > 0; i--)
+            loads[links[i - 1]]++;
+}
+
+/* Does the same where links were found: from the hosts, which forward nothing, and then from the switches,
+ * the farthest first. flows: (num_nodes) room. */
 static void load_links(const struct way *way, size_t num_hosts, double *flows, double *loads)
 {
     const struct ph__fabric *fabric = way->fabric;
@@ -196,6 +207,10 @@ ph_status ph__fabric_all_to_all(const struct ph__fabric *fabric, size_t num_host
     if (loads == NULL)
         return ph__out_of_memory("the flows between %zu hosts", num_hosts);
     for (size_t to = 0; to < num_hosts; to++) {
+        if (fabric->is_measured) {
+            load_measured(fabric, to, num_hosts, loads);
+            continue;
+        }
         const struct way way = {fabric, fabric->hops + to * fabric->num_nodes, to};
         load_links(&way, num_hosts, loads + fabric->num_links, loads);
     }

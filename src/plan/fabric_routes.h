@@ -4,6 +4,21 @@
 
 #include "plan/fabric.h"
 
+/* A way from one host, or group, to another, as a probe measures it. */
+struct ph__fabric_measured {
+    int64_t from, to;
+    double gbits_per_s, latency_us; /* latency_us: of hosts alone */
+};
+
+/* Makes the links of measured pairs and trunks (struct ph__fabric_measured) between the groups.
+ * PH_ERROR_CONFIG: a pair is missing, or there twice, or is none of the file's hosts. */
+ph_status ph__fabric_measure(struct ph__fabric *fabric, const char *path, const struct ph__record_list *pairs,
+    const struct ph__record_list *trunks);
+
+/* Gives the route between two different hosts of a measured fabric, as ph__fabric_route does. */
+size_t ph__fabric_measured_route(
+    const struct ph__fabric *fabric, size_t from, size_t to, uint32_t links_out[PH_FABRIC_MAX_HOPS]);
+
 /* Orders the links by the node that they come from, and finds the distances to all hosts. PH_ERROR_CONFIG:
  * two hosts of the file `path` have no way between them. */
 ph_status ph__fabric_find_routes(struct ph__fabric *fabric, const char *path);

@@ -36,6 +36,24 @@ static size_t follow(const struct ph__fabric *fabric, size_t from, size_t to, ui
     return count;
 }
 
+/* A route as one link: the slowest link's rate, and all latencies. */
+struct way {
+    uint32_t links[PH_FABRIC_MAX_HOPS];
+    size_t num_links;
+    double bytes_per_ns, latency_ns;
+};
+
+static struct way way_of(const struct ph__fabric *fabric, size_t from, size_t to)
+{
+    struct way way = {.bytes_per_ns = INFINITY};
+    way.num_links = ph__fabric_route(fabric, from, to, 0, way.links);
+    for (size_t i = 0; i < way.num_links; i++) {
+        way.bytes_per_ns = fmin(way.bytes_per_ns, fabric->links[way.links[i]].bytes_per_ns);
+        way.latency_ns += fabric->links[way.links[i]].latency_ns;
+    }
+    return way;
+}
+
 static void a_star_joins_all_hosts_by_two_links(void **state)
 {
     (void)state;
@@ -130,15 +148,61 @@ static void measured_pairs_have_links_of_their_own(void **state)
     struct ph__fabric fabric = read_text("version: 1\nkind: measured\nhosts: 2\npairs:\n"
                                          "  - {from: 0, to: 1, gbits_per_s: 8, latency_us: 30}\n"
                                          "  - {from: 1, to: 0, gbits_per_s: 4, latency_us: 40}\n");
-    uint32_t links[PH_FABRIC_MAX_HOPS];
-    double least = 1e9, latency = 0;
-    const size_t count = follow(&fabric, 1, 0, 0, links);
-    for (size_t i = 0; i < count; i++) {
-        least = fabric.links[links[i]].bytes_per_ns < least ? fabric.links[links[i]].bytes_per_ns : least;
-        latency += fabric.links[links[i]].latency_ns;
-    }
-    assert_near(least, .5, 0, 0);
-    assert_near(latency, 40000, 0, 0);
+    struct way way = way_of(&fabric, 1, 0);
+    assert_near(way.bytes_per_ns, .5, 0, 0);
+    assert_near(way.latency_ns, 40000, 0, 0);
+    assert_string_equal(fabric.names[1], "h1");
+    assert_int_equal(fabric.num_groups, 1);
+    ph__fabric_fini(&fabric);
+}
+
+#define FOUR_PAIRS                                             \
+    "  - {from: 0, to: 1, gbits_per_s: 8, latency_us: 30}\n"   \
+    "  - {from: 1, to: 0, gbits_per_s: 8, latency_us: 30}\n"   \
+    "  - {from: 0, to: 2, gbits_per_s: 2, latency_us: 90}\n"   \
+    "  - {from: 2, to: 0, gbits_per_s: 1.6, latency_us: 90}\n" \
+    "  - {from: 1, to: 2, gbits_per_s: 2, latency_us: 90}\n"
+
+static void flows_between_groups_share_a_trunk(void **state)
+{
+    (void)state;
+    struct ph__fabric fabric =
+        read_text("version: 1\nkind: measured\nhosts: 3\nnodes:\n  - {name: a, group: 0}\n"
+                  "  - {name: b, group: 0}\n  - {name: c, group: 1}\npairs:\n" FOUR_PAIRS
+                  "  - {from: 2, to: 1, gbits_per_s: 2, latency_us: 90}\n"
+                  "trunks: [{from: 0, to: 1, gbits_per_s: 2.4}]\n");
+    assert_string_equal(fabric.names[2], "c");
+    assert_int_equal(fabric.num_groups, 2);
+    assert_int_equal(fabric.groups[2], 1);
+    const struct way near = way_of(&fabric, 0, 1), far = way_of(&fabric, 1, 2), back = way_of(&fabric, 2, 0);
+    assert_near(near.bytes_per_ns, 1, 0, 0);
+    assert_near(far.bytes_per_ns, .25, 0, 0);
+    assert_near(back.bytes_per_ns, .2, 0, 1e-12);
+    /* the links that both flows to c have in common: the trunk, its groups' own, and c's own */
+    size_t num_shared = 0;
+    double least = INFINITY;
+    const struct way other = way_of(&fabric, 0, 2);
+    for (size_t i = 0; i < far.num_links; i++)
+        for (size_t k = 0; k < other.num_links; k++)
+            if (far.links[i] == other.links[k]) {
+                num_shared++;
+                least = fmin(least, fabric.links[far.links[i]].bytes_per_ns);
+            }
+    assert_int_equal(num_shared, 4);
+    assert_near(least, .25, 0, 0); /* c's own: the trunk has 0.3 */
+    ph__fabric_fini(&fabric);
+}
+
+static void hosts_of_a_switch_are_a_group(void **state)
+{
+    (void)state;
+    struct ph__fabric fabric = read_text("version: 1\nkind: racks\nhosts: 7\nrack: {hosts: 3}\n");
+    assert_int_equal(fabric.num_groups, 3);
+    for (size_t host = 0; host < 7; host++)
+        assert_int_equal(fabric.groups[host], host / 3);
+    ph__fabric_fini(&fabric);
+    fabric = read_text("version: 1\nkind: star\nhosts: 3\n");
+    assert_int_equal(fabric.num_groups, 1);
     ph__fabric_fini(&fabric);
 }
 
@@ -155,8 +219,16 @@ static void bad_files_are_refused_by_one_line(void **state)
     refuses("version: 1\nkind: list\nhosts: 2\nlinks: [{from: h0, to: s}]\n", "no links lead from host");
     refuses("version: 1\nkind: list\nhosts: 2\nlinks: [{from: h0, to: h2}]\n", "must be h0 to h1");
     refuses("version: 1\nkind: list\nhosts: 2\nlinks: [{from: s, to: s}]\n", "to itself");
-    refuses("version: 1\nkind: measured\nhosts: 2\npairs: [{from: 0, to: 1}]\n", "from host 1 to host 0");
-    refuses("version: 1\nkind: measured\nhosts: 2\npairs: [{from: 0, to: 2}]\n", "pairs[0]");
+    refuses("version: 1\nkind: measured\nhosts: 3\npairs:\n" FOUR_PAIRS, "1 are missing (hosts 2 to 1,)");
+    refuses("version: 1\nkind: measured\nhosts: 3\npairs:\n" FOUR_PAIRS
+            "  - {from: 0, to: 1, gbits_per_s: 8, latency_us: 30}\n",
+        "pairs[5]: host 0 to host 1 is there twice");
+    refuses("version: 1\nkind: measured\nhosts: 2\npairs: [{from: 0, to: 1}]\n", "gbits_per_s");
+    refuses("version: 1\nkind: measured\nhosts: 2\n"
+            "pairs: [{from: 0, to: 2, gbits_per_s: 1, latency_us: 1}]\n",
+        "pairs[0]");
+    refuses("version: 1\nkind: star\nhosts: 2\nnodes: [{name: a}]\n", "must have all 2, or none");
+    refuses("version: 1\nkind: star\nhosts: 2\nnodes: [{name: a}, {name: a}]\n", "name of nodes[0], too");
     refuses("version: 1\nkind: fat_tree\nhosts: 4\nfat_tree: {aggregations: 2, cores: 3}\n", "multiple");
     refuses("version: 1\nkind: star\nhosts: 2\nslow: [{rank: 2}]\n",
         "slow[0]: rank 2 is beyond the cluster's 2 ranks");
@@ -247,8 +319,8 @@ static void all_to_all_is_as_fast_as_the_busiest_link(void **state)
         /* half of the cores: a pod's four hosts share 20 Gb/s for the 12/15 that leave it */
         {"kind: fat_tree\nhosts: 16\nfat_tree: {pods: 4, edges: 2, aggregations: 2, cores: 2}\n", 0,
             5. * 15 / 12},
-        {"kind: measured\nhosts: 2\npairs: [{from: 0, to: 1, gbits_per_s: 8}, {from: 1, to: 0, gbits_per_s: "
-         "4}]\n",
+        {"kind: measured\nhosts: 2\npairs: [{from: 0, to: 1, gbits_per_s: 8, latency_us: 1}, {from: 1, "
+         "to: 0, gbits_per_s: 4, latency_us: 1}]\n",
             0, 4},
     };
     (void)state;
@@ -301,6 +373,8 @@ int main(void)
         cmocka_unit_test(a_fat_tree_has_a_way_by_each_core),
         cmocka_unit_test(a_list_names_hosts_and_switches),
         cmocka_unit_test(measured_pairs_have_links_of_their_own),
+        cmocka_unit_test(flows_between_groups_share_a_trunk),
+        cmocka_unit_test(hosts_of_a_switch_are_a_group),
         cmocka_unit_test(bad_files_are_refused_by_one_line),
         cmocka_unit_test(a_file_gives_the_figures_of_a_job),
         cmocka_unit_test(a_file_without_figures_gives_the_nominal_ones),
