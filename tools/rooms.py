@@ -37,7 +37,7 @@ SUB_ROOMS = {
     "net": ["link", "server"],
     "comm": ["wire", "watch", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
-    "plan": ["search"],
+    "plan": ["order", "search"],
     "shard": ["lookup", "tower", "units", "dense"],
     "serve": ["wire", "teacher", "speculation", "queue", "repository", "server"],
     "train": ["measure", "cost", "probe", "recipe", "config", "ranks", "folder", "loop"],

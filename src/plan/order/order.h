@@ -1,0 +1,61 @@
+/* Orders of hosts for a collective: which host takes which place in its pattern of messages, so that pairs
+ * that send most, or together, have the network's fast links between them.
+ *
+ * A collective is a table of rounds; in each, a place sends bytes to another. With N hosts, S bytes:
+ *
+ *   ring          2 (N - 1) rounds; place p sends S/N to p + 1
+ *   halving       reduce-scatter by halving, then all-gather by doubling (Rabenseifner): log2 N rounds, each
+ *                 twice; in round k place p sends S/2^(k+1) to p xor 2^k
+ *   doubling      recursive doubling: log2 N rounds; place p sends S to p xor 2^k
+ *   tree          reduce, then broadcast, over a binomial tree
+ *   hierarchical  in groups of m places side by side: each sends S/m to each of its group, then S/N to the
+ *                 places like its own in other groups, and both again for the sums
+ *
+ * For another number of hosts than a power of two, the surplus places of halving and doubling first send S to
+ * their neighbours, and get S back.
+ *
+ * A round takes as long as its slowest message, latency + bytes / bandwidth of the route, or as the link that
+ * needs longest for the bytes of all messages that cross it. A tree's place is done when the last of its
+ * children's messages has come, each as slow as the busiest link makes it.
+ *
+ * Sources: arXiv 2105.14088 (Cloud Collectives); Thakur, Rabenseifner, Gropp: "Optimization of collective
+ * communication operations in MPICH" (2005), for the patterns. Pure: no clock, no global state. */
+#ifndef PH_PLAN_ORDER_H
+#define PH_PLAN_ORDER_H
+
+#include "plan/fabric.h"
+
+enum ph__order_pattern { PH_ORDER_RING, PH_ORDER_HALVING, PH_ORDER_DOUBLING, PH_ORDER_TREE, PH_ORDER_GROUPS };
+#define PH_ORDER_PATTERNS "ring|halving|doubling|tree|hierarchical" /* names of the above */
+
+/* EXHAUSTIVE: 9 hosts at most. */
+enum ph__order_method { PH_ORDER_AUTO, PH_ORDER_EXHAUSTIVE, PH_ORDER_SEARCH };
+
+struct ph__order_problem {           /* zero-initialise what is not set */
+    const struct ph__fabric *fabric; /* borrowed; all its hosts take part */
+    enum ph__order_pattern pattern;
+    double bytes;      /* S */
+    size_t group_size; /* m, of hierarchical; 0: size of the fabric's groups, if all are equal */
+    bool sums_edges;   /* a ring costs the sum of its messages, not the slowest: right where latency counts */
+    enum ph__order_method method;
+    uint64_t seed;
+    double least_gain; /* share of the time below which hosts keep their order: .05 */
+};
+
+struct ph__order {
+    uint32_t *hosts;        /* (num_hosts) by place; host 0 has place 0. The caller frees it */
+    double ns, identity_ns; /* predicted for this order, and for the hosts' own */
+    double random_ns;       /* median of 101 random orders */
+    double found_ns;        /* of the best order found, which is not taken if it gains too little */
+    bool is_identity;
+};
+
+/* Finds an order; the same problem and seed give the same one. Exhaustive up to 9 hosts; a ring whose
+ * messages share no link by Held and Karp's method up to 16; else by search from groups in a row, nearest
+ * neighbours and random orders. PH_ERROR_CONFIG: hierarchical without groups of one size; PH_ERROR_MEMORY. */
+ph_status ph__order_find(const struct ph__order_problem *problem, struct ph__order *order_out);
+
+/* Gives the predicted nanoseconds of an order (num_hosts), which the caller has checked. */
+ph_status ph__order_cost(const struct ph__order_problem *problem, const uint32_t *hosts, double *ns_out);
+
+#endif

@@ -1,0 +1,147 @@
+#include "plan/order/order_pattern.h"
+
+#include "base/memory/memory.h"
+
+struct making {
+    const struct ph__order_problem *problem;
+    struct ph__arena *arena;
+    struct ph__order_rounds *rounds;
+};
+
+/* Adds a round in which no place sends yet. */
+static ph_status add_round(
+    struct making *making, double bytes, double times, struct ph__order_round **round_out)
+{
+    struct ph__order_rounds *rounds = making->rounds;
+    struct ph__order_round *round = &rounds->rounds[rounds->num_rounds];
+    *round = (struct ph__order_round){.bytes = bytes, .times = times};
+    round->to = ph__arena_alloc_array(making->arena, rounds->num_places, sizeof *round->to);
+    round->from = ph__arena_alloc_array(making->arena, rounds->num_places, sizeof *round->from);
+    if (round->to == NULL || round->from == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t place = 0; place < rounds->num_places; place++)
+        round->to[place] = round->from[place] = PH_NO_PLACE;
+    rounds->num_rounds++;
+    *round_out = round;
+    return PH_OK;
+}
+
+static void join(struct ph__order_round *round, size_t from, size_t to)
+{
+    round->to[from] = (uint32_t)to;
+    round->from[to] = (uint32_t)from;
+}
+
+static ph_status make_ring(struct making *making)
+{
+    const size_t num_places = making->rounds->num_places;
+    struct ph__order_round *round;
+    PH_TRY(add_round(making, making->problem->bytes / (double)num_places,
+        making->problem->sums_edges ? 2 : 2 * (double)(num_places - 1), &round));
+    for (size_t place = 0; place < num_places; place++)
+        join(round, place, (place + 1) % num_places);
+    return PH_OK;
+}
+
+/* Returns the place of a number among those that exchange: of 2 `surplus` places, the odd ones do. */
+static size_t place_of(size_t number, size_t surplus)
+{
+    return number < surplus ? 2 * number + 1 : number + surplus;
+}
+
+/* Makes the rounds of halving, or doubling, and before them one in which surplus places send to neighbours.
+ */
+static ph_status make_cube(struct making *making)
+{
+    const size_t num_places = making->rounds->num_places;
+    const bool is_halving = making->problem->pattern == PH_ORDER_HALVING;
+    const double bytes = making->problem->bytes;
+    size_t count = 1;
+    while (2 * count <= num_places)
+        count *= 2;
+    const size_t surplus = num_places - count;
+    struct ph__order_round *round;
+    if (surplus > 0) {
+        PH_TRY(add_round(making, bytes, 1, &round));
+        for (size_t i = 0; i < surplus; i++)
+            join(round, 2 * i, 2 * i + 1);
+        PH_TRY(add_round(making, bytes, 1, &round));
+        for (size_t i = 0; i < surplus; i++)
+            join(round, 2 * i + 1, 2 * i);
+    }
+    for (size_t bit = 1; bit < count; bit *= 2) {
+        PH_TRY(add_round(making, is_halving ? bytes / (double)(2 * bit) : bytes, is_halving ? 2 : 1, &round));
+        for (size_t number = 0; number < count; number++)
+            join(round, place_of(number, surplus), place_of(number ^ bit, surplus));
+    }
+    return PH_OK;
+}
+
+static ph_status make_tree(struct making *making)
+{
+    const size_t num_places = making->rounds->num_places;
+    struct ph__order_round *round;
+    making->rounds->is_tree = true;
+    for (size_t bit = 1; bit < num_places; bit *= 2) {
+        PH_TRY(add_round(making, making->problem->bytes, 1, &round));
+        for (size_t place = bit; place < num_places; place += 2 * bit)
+            join(round, place, place - bit);
+    }
+    return PH_OK;
+}
+
+/* Sets *size_out to the number of hosts that each group has. */
+static ph_status size_of_groups(const struct ph__order_problem *problem, size_t *size_out)
+{
+    const struct ph__fabric *fabric = problem->fabric;
+    size_t size = problem->group_size;
+    if (size == 0 && fabric->num_groups > 0)
+        size = fabric->num_hosts / fabric->num_groups;
+    if (size == 0 || fabric->num_hosts % size != 0)
+        return ph_fail(PH_ERROR_CONFIG, "a hierarchy of %zu hosts needs groups of one size that divides them",
+            fabric->num_hosts);
+    for (size_t group = 0; problem->group_size == 0 && group < fabric->num_groups; group++) {
+        size_t count = 0;
+        for (size_t host = 0; host < fabric->num_hosts; host++)
+            count += fabric->groups[host] == group;
+        if (count != size)
+            return ph_fail(PH_ERROR_CONFIG,
+                "the topology's group %zu has %zu hosts, others %zu: give the size of groups", group, count,
+                size);
+    }
+    *size_out = size;
+    return PH_OK;
+}
+
+static ph_status make_groups(struct making *making)
+{
+    const size_t num_places = making->rounds->num_places;
+    const double bytes = making->problem->bytes;
+    struct ph__order_round *round;
+    size_t size;
+    PH_TRY(size_of_groups(making->problem, &size));
+    for (size_t turn = 1; turn < size; turn++) {
+        PH_TRY(add_round(making, bytes / (double)size, 2, &round));
+        for (size_t place = 0; place < num_places; place++)
+            join(round, place, place - place % size + (place % size + turn) % size);
+    }
+    for (size_t turn = 1; turn < num_places / size; turn++) {
+        PH_TRY(add_round(making, bytes / (double)num_places, 2, &round));
+        for (size_t place = 0; place < num_places; place++)
+            join(round, place, (place + turn * size) % num_places);
+    }
+    return PH_OK;
+}
+
+ph_status ph__order_rounds_make(
+    const struct ph__order_problem *problem, struct ph__arena *arena, struct ph__order_rounds *rounds_out)
+{
+    static ph_status (*const make[])(struct making *) = {
+        make_ring, make_cube, make_cube, make_tree, make_groups};
+    struct making making = {problem, arena, rounds_out};
+    const size_t num_places = problem->fabric->num_hosts;
+    *rounds_out = (struct ph__order_rounds){.num_places = num_places};
+    /* A pattern has fewer rounds than places, but for two of surplus places. */
+    rounds_out->rounds = ph__arena_alloc_array(arena, num_places + 2, sizeof *rounds_out->rounds);
+    return rounds_out->rounds != NULL ? make[problem->pattern](&making) : PH_ERROR_MEMORY;
+}
