@@ -41,7 +41,7 @@ SUB_ROOMS = {
     "shard": ["lookup", "tower", "units", "dense"],
     "serve": ["wire", "teacher", "speculation", "queue", "repository", "server"],
     "train": ["measure", "cost", "probe", "recipe", "config", "ranks", "folder", "loop"],
-    "cli": ["hub", "serve", "sim", "verb", "plan", "foundation", "precision"],
+    "cli": ["hub", "serve", "sim", "topology", "verb", "plan", "foundation", "precision"],
 }
 
 MAX_FILES = 30  # of a folder

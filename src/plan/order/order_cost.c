@@ -10,7 +10,7 @@
 
 /* ---- the network ---- */
 
-/* Who sends over a link, and who receives. */
+/* Senders and receivers of a link. */
 struct use {
     uint32_t sender, receiver; /* 1 + the first one; 0: none yet */
     bool has_senders, has_receivers;

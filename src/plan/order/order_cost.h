@@ -4,7 +4,7 @@
 
 #include "plan/order/order_pattern.h"
 
-/* What the network takes between two hosts, and which links many pairs share. */
+/* The network as pairs of hosts, and links that many pairs share. */
 struct ph__order_network {
     size_t num_hosts;
     double *latency_ns, *ns_per_byte; /* (num_hosts, num_hosts) by sender */

@@ -17,6 +17,7 @@ enum { EXHAUSTIVE_HOSTS = 9, RANDOM_STARTS = 8, RANDOM_ORDERS = 101 };
 #define MEAN_SHARE 1e-3    /* of the mean message: tells orders apart whose slowest ones are equal */
 #define FEWEST_SWAPS 20000 /* of an annealing, and more: */
 #define SWAPS_A_HOST 400   /* of an annealing */
+#define MANY_ROUNDS 64     /* the square of as many rounds as leave time for few swaps */
 #define HOTTEST 3e-2       /* part of the time that a swap may cost at first, and at last: */
 #define COLDEST 1e-5
 
@@ -90,8 +91,9 @@ static void try_all(struct search *search, size_t place)
 static void anneal(struct search *search, const uint32_t *hosts)
 {
     struct ph__order_state *state = &search->state;
-    const size_t num_others = search->num_hosts - 1,
-                 num_swaps = FEWEST_SWAPS + SWAPS_A_HOST * search->num_hosts;
+    const size_t num_others = search->num_hosts - 1, num_rounds = search->rounds.num_rounds;
+    const size_t num_swaps =
+        (FEWEST_SWAPS + SWAPS_A_HOST * search->num_hosts) / (1 + num_rounds * num_rounds / MANY_ROUNDS);
     ph__order_state_set(state, hosts);
     keep_if_best(search);
     double value = value_of(state), heat = HOTTEST * value;
