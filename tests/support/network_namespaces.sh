@@ -3,13 +3,13 @@
 # shellcheck shell=sh
 
 # enters_namespaces SCRIPT ARGUMENTS...: runs the script anew in namespaces of its own for networks and host name, or skips
-# the test.
+# the test. A test that sets namespaces=num has a mount namespace of its own as well.
 enters_namespaces() {
     [ -z "${PH_TEST_NAMESPACE:-}" ] || return 0
     for tool in ip ss unshare nsenter; do
         command -v "$tool" >/dev/null || skips_namespaces "there is no program '$tool'"
     done
-    for options in -nu -rnu; do
+    for options in "-${namespaces:=nu}" "-r$namespaces"; do
         unshare "$options" ip link add near0 type veth peer name far0 2>/dev/null || continue
         PH_TEST_NAMESPACE=1 exec unshare "$options" sh "$@"
     done
