@@ -1,22 +1,31 @@
 # Plugins that carry messages between ranks by MPI, one for each library that is here: one source, compiled against either's
-# mpi.h. They know nothing of libphloem, which loads the one that is asked for (src/comm/wire/transport_open.c).
+# mpi.h. They know nothing of libphloem, which loads the one that is asked for (src/comm/wire/transport_open.c). Beside each,
+# a library that is preloaded into any program of that MPI and reorders its ranks (src/preload/).
+function(ph_add_mpi_module target name)
+  add_library(${target} MODULE ${ARGN})
+  target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:phloem_flags,INTERFACE_COMPILE_DEFINITIONS>)
+  target_compile_options(${target} PRIVATE $<TARGET_PROPERTY:phloem_flags,INTERFACE_COMPILE_OPTIONS>)
+  target_include_directories(${target} PRIVATE src)
+  target_link_options(${target} PRIVATE -Wl,--as-needed $<TARGET_PROPERTY:phloem_flags,INTERFACE_LINK_OPTIONS>)
+  target_link_libraries(${target} PRIVATE PkgConfig::${name} ${CMAKE_DL_LIBS})
+  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/phloem)
+endfunction()
+
 function(ph_add_mpi_plugin name title module package)
   unset(__pkg_config_checked_${name} CACHE) # look again at each configuration: packages come and go
   pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
   if(NOT ${name}_FOUND)
     message(STATUS "Ranks over ${title}: no (Debian's package: ${package})")
-    file(REMOVE ${CMAKE_BINARY_DIR}/libphloem_${name}.so)
+    file(REMOVE ${CMAKE_BINARY_DIR}/libphloem_${name}.so ${CMAKE_BINARY_DIR}/libphloem_reorder_${name}.so)
     return()
   endif()
   message(STATUS "Ranks over ${title}: ${${name}_VERSION}")
-  set(plugin phloem_${name})
-  add_library(${plugin} MODULE src/comm/wire/mpi_transport.c)
-  target_compile_definitions(${plugin} PRIVATE $<TARGET_PROPERTY:phloem_flags,INTERFACE_COMPILE_DEFINITIONS>)
-  target_compile_options(${plugin} PRIVATE $<TARGET_PROPERTY:phloem_flags,INTERFACE_COMPILE_OPTIONS>)
-  target_include_directories(${plugin} PRIVATE src)
-  target_link_options(${plugin} PRIVATE -Wl,--as-needed $<TARGET_PROPERTY:phloem_flags,INTERFACE_LINK_OPTIONS>)
-  target_link_libraries(${plugin} PRIVATE PkgConfig::${name})
-  install(TARGETS ${plugin} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/phloem)
+  ph_add_mpi_module(phloem_${name} ${name} src/comm/wire/mpi_transport.c)
+  file(GLOB reorder_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/preload/reorder_*.c)
+  ph_add_mpi_module(phloem_reorder_${name} ${name} ${reorder_sources})
+  string(COMPARE EQUAL ${name} mpich is_mpich)
+  target_compile_definitions(phloem_reorder_${name} PRIVATE PH_MPICH=${is_mpich})
+  set_target_properties(phloem_reorder_${name} PROPERTIES C_VISIBILITY_PRESET hidden) # but for what stands before MPI
 endfunction()
 
 if(NOT PH_FUZZ)

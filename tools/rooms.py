@@ -27,6 +27,7 @@ ALLOWED = {  # room: the rooms it may include, besides itself
 }
 ALLOWED["study"] = ALLOWED["train"] | {"train"}
 ALLOWED["cli"] = set(ALLOWED)
+ALLOWED["preload"] = set()  # libraries of their own, which no room includes
 
 # room: its folders, each of which may include those before it. Files at a room's root stand outside of that order.
 SUB_ROOMS = {
