@@ -80,7 +80,8 @@ struct request {
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
     const struct cli_flag flags[] = {
-        {"--collective", CLI_TEXT, &request->collective, "NAME", PH_ORDER_PATTERNS " (required)"},
+        {"--collective", CLI_TEXT, &request->collective, "NAME",
+            "ring, halving, far-halving, doubling, tree or hierarchical (required)"},
         {"--bytes", CLI_TEXT, &request->bytes, "N", "bytes that each rank sums (required)"},
         {"--group-size", CLI_TEXT, &request->group_size, "N",
             "hosts of a group, of hierarchical; default: those of the topology's groups"},
@@ -118,7 +119,9 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
 
 static ph_status parse_pattern(const char *name, enum ph__order_pattern *pattern_out)
 {
-    static const char *const names[] = {"ring", "halving", "doubling", "tree", "hierarchical"};
+#define NAME(name, text) text,
+    static const char *const names[] = {PH_ORDER_PATTERN_LIST(NAME)};
+#undef NAME
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) {
             *pattern_out = (enum ph__order_pattern)i;

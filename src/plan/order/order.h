@@ -6,13 +6,15 @@
  *   ring          2 (N - 1) rounds; place p sends S/N to p + 1
  *   halving       reduce-scatter by halving, then all-gather by doubling (Rabenseifner): log2 N rounds, each
  *                 twice; in round k place p sends S/2^(k+1) to p xor 2^k
+ *   far-halving   reduce-scatter by halving, the farthest first: in round k place p sends S/2^(k+1) to p xor
+ *                 N/2^(k+1); as LightGBM sums histograms
  *   doubling      recursive doubling: log2 N rounds; place p sends S to p xor 2^k
  *   tree          reduce, then broadcast, over a binomial tree
  *   hierarchical  in groups of m places side by side: each sends S/m to each of its group, then S/N to the
  *                 places like its own in other groups, and both again for the sums
  *
- * For another number of hosts than a power of two, the surplus places of halving and doubling first send S to
- * their neighbours, and get S back.
+ * For another number of hosts than a power of two, the surplus places of halvings and doubling first send S
+ * to their neighbours, and get S back, or their part of the sums.
  *
  * A round takes as long as its slowest message, latency + bytes / bandwidth of the route, or as the link that
  * needs longest for the bytes of all messages that cross it. A tree's place is done when the last of its
@@ -25,8 +27,17 @@
 
 #include "plan/fabric.h"
 
-enum ph__order_pattern { PH_ORDER_RING, PH_ORDER_HALVING, PH_ORDER_DOUBLING, PH_ORDER_TREE, PH_ORDER_GROUPS };
-#define PH_ORDER_PATTERNS "ring|halving|doubling|tree|hierarchical" /* names of the above */
+#define PH_ORDER_PATTERN_LIST(X)           \
+    X(PH_ORDER_RING, "ring")               \
+    X(PH_ORDER_HALVING, "halving")         \
+    X(PH_ORDER_FAR_HALVING, "far-halving") \
+    X(PH_ORDER_DOUBLING, "doubling")       \
+    X(PH_ORDER_TREE, "tree")               \
+    X(PH_ORDER_GROUPS, "hierarchical")
+
+#define PH_ORDER_PATTERN_ENUM(name, text) name,
+enum ph__order_pattern { PH_ORDER_PATTERN_LIST(PH_ORDER_PATTERN_ENUM) PH_ORDER_PATTERN_COUNT };
+#undef PH_ORDER_PATTERN_ENUM
 
 /* EXHAUSTIVE: 9 hosts at most. */
 enum ph__order_method { PH_ORDER_AUTO, PH_ORDER_EXHAUSTIVE, PH_ORDER_SEARCH };

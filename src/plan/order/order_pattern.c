@@ -49,28 +49,36 @@ static size_t place_of(size_t number, size_t surplus)
     return number < surplus ? 2 * number + 1 : number + surplus;
 }
 
-/* Makes the rounds of halving, or doubling, and before them one in which surplus places send to neighbours.
- */
+/* Lets surplus places send to their neighbours, or get from them. */
+static ph_status add_fold(struct making *making, size_t surplus, double bytes, bool is_first)
+{
+    struct ph__order_round *round;
+    if (surplus == 0)
+        return PH_OK;
+    PH_TRY(add_round(making, bytes, 1, &round));
+    for (size_t i = 0; i < surplus; i++)
+        join(round, 2 * i + !is_first, 2 * i + is_first);
+    return PH_OK;
+}
+
+/* Makes the rounds of halvings, or doubling, whose partners differ in one bit. */
 static ph_status make_cube(struct making *making)
 {
     const size_t num_places = making->rounds->num_places;
-    const bool is_halving = making->problem->pattern == PH_ORDER_HALVING;
+    const enum ph__order_pattern pattern = making->problem->pattern;
+    const bool is_far = pattern == PH_ORDER_FAR_HALVING;
     const double bytes = making->problem->bytes;
+    struct ph__order_round *round;
     size_t count = 1;
     while (2 * count <= num_places)
         count *= 2;
     const size_t surplus = num_places - count;
-    struct ph__order_round *round;
-    if (surplus > 0) {
-        PH_TRY(add_round(making, bytes, 1, &round));
-        for (size_t i = 0; i < surplus; i++)
-            join(round, 2 * i, 2 * i + 1);
-        PH_TRY(add_round(making, bytes, 1, &round));
-        for (size_t i = 0; i < surplus; i++)
-            join(round, 2 * i + 1, 2 * i);
-    }
-    for (size_t bit = 1; bit < count; bit *= 2) {
-        PH_TRY(add_round(making, is_halving ? bytes / (double)(2 * bit) : bytes, is_halving ? 2 : 1, &round));
+    PH_TRY(add_fold(making, surplus, bytes, true));
+    PH_TRY(add_fold(making, surplus, is_far ? bytes / (double)num_places : bytes, false));
+    for (size_t parts = 2; parts <= count; parts *= 2) {
+        const size_t bit = is_far ? count / parts : parts / 2;
+        PH_TRY(add_round(making, pattern == PH_ORDER_DOUBLING ? bytes : bytes / (double)parts,
+            pattern == PH_ORDER_HALVING ? 2 : 1, &round));
         for (size_t number = 0; number < count; number++)
             join(round, place_of(number, surplus), place_of(number ^ bit, surplus));
     }
@@ -137,7 +145,7 @@ ph_status ph__order_rounds_make(
     const struct ph__order_problem *problem, struct ph__arena *arena, struct ph__order_rounds *rounds_out)
 {
     static ph_status (*const make[])(struct making *) = {
-        make_ring, make_cube, make_cube, make_tree, make_groups};
+        make_ring, make_cube, make_cube, make_cube, make_tree, make_groups};
     struct making making = {problem, arena, rounds_out};
     const size_t num_places = problem->fabric->num_hosts;
     *rounds_out = (struct ph__order_rounds){.num_places = num_places};

@@ -83,10 +83,10 @@ static void costs_are_those_of_the_busiest_link(void **state)
         enum ph__order_pattern pattern;
         double grouped_ms, interleaved_ms;
     } cases[] = {{PH_ORDER_RING, 293.6, 1174.4}, {PH_ORDER_HALVING, 230.7, 702.5},
-        {PH_ORDER_DOUBLING, 755.0, 755.0}, {PH_ORDER_GROUPS, 230.7, 0}};
+        {PH_ORDER_DOUBLING, 755.0, 755.0}, {PH_ORDER_GROUPS, 230.7, 0}, {PH_ORDER_FAR_HALVING, 351.3, 115.3}};
     static const uint32_t own[] = {0, 1, 2, 3, 4, 5, 6, 7};
     (void)state;
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 5; i++)
         for (int is_interleaved = 0; is_interleaved < 2; is_interleaved++) {
             const double expected = is_interleaved ? cases[i].interleaved_ms : cases[i].grouped_ms;
             struct ph__fabric fabric = two_racks(is_interleaved);
@@ -142,7 +142,9 @@ static double formula(const struct matrix *matrix, enum ph__order_pattern patter
         double most = 0;
         for (size_t i = 0; i < num_hosts; i++)
             most = fmax(most, message(matrix, hosts, i, i ^ bit,
-                                  pattern == PH_ORDER_HALVING ? bytes / (double)(2 * bit) : bytes));
+                                  pattern == PH_ORDER_HALVING       ? bytes / (double)(2 * bit)
+                                  : pattern == PH_ORDER_FAR_HALVING ? bytes * (double)bit / (double)num_hosts
+                                                                    : bytes));
         sum += pattern == PH_ORDER_HALVING ? 2 * most : most;
     }
     return sum;
@@ -173,7 +175,7 @@ static void costs_are_the_formulas(void **state)
     struct ph__rng_sequence random = {.key = {.seed = 7}};
     (void)state;
     for (size_t turn = 0; turn < 40; turn++) {
-        const enum ph__order_pattern pattern = turn % 4;
+        const enum ph__order_pattern pattern = turn % 5;
         const size_t num_hosts = pattern == PH_ORDER_RING || pattern == PH_ORDER_TREE ? 3 + turn % 7 : 8;
         const struct matrix matrix = random_matrix(num_hosts, &random);
         struct ph__fabric fabric = fabric_of(&matrix);
@@ -226,7 +228,7 @@ static void search_is_as_good_as_trying_all(void **state)
     struct ph__rng_sequence random = {.key = {.seed = 11}};
     (void)state;
     for (size_t turn = 0; turn < (test_is_brief() ? 20 : 200); turn++) {
-        const enum ph__order_pattern pattern = turn % 4;
+        const enum ph__order_pattern pattern = turn % 5;
         const size_t num_hosts = pattern == PH_ORDER_RING || pattern == PH_ORDER_TREE ? 4 + turn % 5 : 8;
         const struct matrix matrix = random_matrix(num_hosts, &random);
         struct ph__fabric fabric = fabric_of(&matrix);
@@ -300,7 +302,7 @@ static void little_gain_leaves_hosts_where_they_are(void **state)
 static void shuffled_groups_are_found_again(void **state)
 {
     (void)state;
-    for (enum ph__order_pattern pattern = 0; pattern < 4; pattern++) {
+    for (enum ph__order_pattern pattern = 0; pattern < PH_ORDER_GROUPS; pattern++) {
         struct ph__order orders[2];
         for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
             struct ph__fabric fabric = noisy_groups(32, 8, is_shuffled, 5);
