@@ -83,7 +83,8 @@ take libphloem0 $(cd "$staging/all" && find "$libraries" -name 'libphloem.so.*')
 # shellcheck disable=SC2046
 take libphloem-hub0 $(cd "$staging/all" && find "$libraries" -name 'libphloem_hub.so.*')
 for mpi in openmpi mpich; do
-    ! [ -e "$staging/all/$libraries/phloem/libphloem_$mpi.so" ] || take "phloem-$mpi" "$libraries/phloem/libphloem_$mpi.so"
+    ! [ -e "$staging/all/$libraries/phloem/libphloem_$mpi.so" ] ||
+        take "phloem-$mpi" "$libraries/phloem/libphloem_$mpi.so" "$libraries/phloem/libphloem_reorder_$mpi.so"
 done
 find "$staging/all" -type d -empty -delete
 mv "$staging/all" "$staging/libphloem-dev"
@@ -103,6 +104,7 @@ for mpi in openmpi:openmpi-bin mpich:mpich; do
     name=${mpi%:*}
     [ -e "$staging/phloem-$name" ] || continue
     make "phloem-$name" science "phloem | libphloem0, ${mpi#*:}" "ranks of Phloem over $name" "$about
- This package has the plugin that carries messages between ranks by $name."
+ This package has the plugin that carries messages between ranks by $name, and
+ a library that gives the ranks of any program of $name another order."
 done
 echo "debs: build/deb has $(find build/deb -name '*.deb' | wc -l) packages"

@@ -28,6 +28,9 @@ extern struct ph__reorder ph__reorder;
 /* Ends the process with exit code 2 and one line on stderr when the other MPI library is loaded, too. */
 void ph__reorder_check_library(void);
 
+/* Returns true on the rank that prints, as far as that is known before MPI_Init. */
+bool ph__reorder_is_first(void);
+
 /* Reorders the ranks, once; to be called on all of them, after MPI_Init. Bad input ends the job with exit
  * code 2 and one line on stderr. */
 void ph__reorder_start(void);

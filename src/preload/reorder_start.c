@@ -15,7 +15,7 @@ enum { BAD_INPUT = 2, HOST_BYTES = 64 };
 
 struct ph__reorder ph__reorder = {.world = MPI_COMM_WORLD};
 
-/* What the ranks tell each other: their host, and its one or two indices in the order. */
+/* Tells the other ranks a rank's host, and its one or two indices in the order. */
 struct seat {
     int index, again;
     char host[HOST_BYTES];
@@ -71,8 +71,7 @@ static bool has_other(const char *object)
     return has;
 }
 
-/* Without MPI a process has its rank from the launcher only. */
-static bool is_first(void)
+bool ph__reorder_is_first(void)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
     rank = rank != NULL ? rank : getenv("PMI_RANK");
@@ -90,7 +89,7 @@ __attribute__((constructor)) void ph__reorder_check_library(void)
     dlclose(program);
     if (object == NULL)
         return;
-    if (is_first())
+    if (ph__reorder_is_first())
         fprintf(stderr,
             "phloem: a library for %s is preloaded into a program that uses %s: preload %s instead\n",
             own_mpi, other_mpi, other_library);
