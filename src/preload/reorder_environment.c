@@ -21,7 +21,8 @@ static const char *const entitled[] = {"libmpi", "libopen-", "libpmi", "libprrte
     "libfabric", "libpsm", "libhwloc", "libevent", "libphloem", "phloem"};
 
 /* NOBODY until somebody has read a rank, WRITING while it is noted who; NOTED; TOLD after the warning. */
-static _Atomic enum { NOBODY, WRITING, NOTED, TOLD } state;
+enum { NOBODY, WRITING, NOTED, TOLD };
+static atomic_int state;
 static atomic_bool is_warning;
 static char variable[32], reader[256];
 

@@ -48,10 +48,10 @@ program reordered_f08
   call MPI_Comm_free(comm)
   call MPI_Iprobe(MPI_ANY_SOURCE, 6, MPI_COMM_WORLD, is_set, status)
   call check(.not. is_set, 'MPI_Iprobe')
-  call MPI_Comm_split(MPI_COMM_WORLD, modulo(rank, 2), 0, comm)
-  call MPI_Intercomm_create(comm, 0, MPI_COMM_WORLD, 1 - modulo(rank, 2), 3, other)
+  call MPI_Comm_split(MPI_COMM_WORLD, 2 * rank / num, 0, comm)
+  call MPI_Intercomm_create(comm, 0, MPI_COMM_WORLD, merge(0, num / 2, 2 * rank >= num), 3, other)
   call MPI_Comm_remote_size(other, answer)
-  call check(answer == (num + modulo(rank, 2)) / 2, 'MPI_Intercomm_create')
+  call check(answer == num / 2, 'MPI_Intercomm_create')
   call MPI_Comm_free(other)
   call MPI_Comm_free(comm)
 

@@ -38,10 +38,10 @@ program reordered_mpi
   call check(sum == total, 'MPI_SCAN')
   call mpi_comm_compare(MPI_COMM_WORLD, oracle, answer, error)
   call check(answer == MPI_CONGRUENT, 'MPI_COMM_COMPARE')
-  call mpi_comm_split(MPI_COMM_WORLD, modulo(rank, 2), 0, comm, error)
-  call mpi_intercomm_create(comm, 0, MPI_COMM_WORLD, 1 - modulo(rank, 2), 3, other, error)
+  call mpi_comm_split(MPI_COMM_WORLD, 2 * rank / num, 0, comm, error)
+  call mpi_intercomm_create(comm, 0, MPI_COMM_WORLD, merge(0, num / 2, 2 * rank >= num), 3, other, error)
   call mpi_comm_remote_size(other, answer, error)
-  call check(answer == (num + modulo(rank, 2)) / 2, 'MPI_INTERCOMM_CREATE')
+  call check(answer == num / 2, 'MPI_INTERCOMM_CREATE')
   call mpi_comm_free(other, error)
   call mpi_comm_free(comm, error)
 
