@@ -3,7 +3,7 @@
 #define PH_BENCH_SCHEDULE_WORLD_H
 
 #include "plan/fabric.h"
-#include "schedules.h"
+#include "preload/schedules.h"
 
 struct schedule_outcome {
     double seconds;        /* simulated: from the common start to the last rank's end */

@@ -5,7 +5,7 @@
 
 #include "peer.h"
 #include "plan/fabric.h"
-#include "schedules.h"
+#include "preload/schedules.h"
 
 /* Writes a platform file of SimGrid: hosts h0, h1, ..., each direction of a link, and the route that our
  * network takes between any two hosts that have a rank each. PH_ERROR_DISK. */

@@ -1,6 +1,7 @@
 # Plugins that carry messages between ranks by MPI, one for each library that is here: one source, compiled against either's
 # mpi.h. They know nothing of libphloem, which loads the one that is asked for (src/comm/wire/transport_open.c). Beside each,
-# a library that is preloaded into any program of that MPI and reorders its ranks (src/preload/).
+# the libraries that are preloaded into programs of that MPI: one reorders their ranks (src/preload/), one is the MPI that phloem
+# sim run puts in its place (src/preload/sim/).
 function(ph_add_mpi_module target name)
   add_library(${target} MODULE ${ARGN})
   target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:phloem_flags,INTERFACE_COMPILE_DEFINITIONS>)
@@ -11,12 +12,16 @@ function(ph_add_mpi_module target name)
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/phloem)
 endfunction()
 
+set(openmpi_status_bytes _ucount) # members of MPI_Status that the standard does not name
+set(mpich_status_bytes count_lo)
+
 function(ph_add_mpi_plugin name title module package)
   unset(__pkg_config_checked_${name} CACHE) # look again at each configuration: packages come and go
   pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
   if(NOT ${name}_FOUND)
     message(STATUS "Ranks over ${title}: no (Debian's package: ${package})")
-    file(REMOVE ${CMAKE_BINARY_DIR}/libphloem_${name}.so ${CMAKE_BINARY_DIR}/libphloem_reorder_${name}.so)
+    file(REMOVE ${CMAKE_BINARY_DIR}/libphloem_${name}.so ${CMAKE_BINARY_DIR}/libphloem_reorder_${name}.so
+      ${CMAKE_BINARY_DIR}/libphloem_sim_mpi_${name}.so)
     return()
   endif()
   message(STATUS "Ranks over ${title}: ${${name}_VERSION}")
@@ -26,6 +31,11 @@ function(ph_add_mpi_plugin name title module package)
   string(COMPARE EQUAL ${name} mpich is_mpich)
   target_compile_definitions(phloem_reorder_${name} PRIVATE PH_MPICH=${is_mpich})
   set_target_properties(phloem_reorder_${name} PROPERTIES C_VISIBILITY_PRESET hidden) # but for what stands before MPI
+  file(GLOB sim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/preload/sim/*.c)
+  ph_add_mpi_module(phloem_sim_mpi_${name} ${name} ${sim_sources} src/preload/schedules.c)
+  target_compile_definitions(phloem_sim_mpi_${name} PRIVATE PH_MPICH=${is_mpich} PH_STATUS_BYTES=${${name}_status_bytes})
+  target_compile_options(phloem_sim_mpi_${name} PRIVATE -fwrapv -Wno-deprecated-declarations) # sums of a program may overflow
+  set_target_properties(phloem_sim_mpi_${name} PROPERTIES C_VISIBILITY_PRESET hidden) # but for MPI's functions
 endfunction()
 
 if(NOT PH_FUZZ)

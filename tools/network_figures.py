@@ -3,7 +3,7 @@
 
     tools/network_figures.py [--rounds 9] [--build build/release] [--topology build/bench/two_racks.yaml]
 
-Open MPI runs schedules of messages (bench/schedules.h) on 8 network namespaces, two racks of 4 (tools/rack_network.sh), in
+Open MPI runs schedules of messages (src/preload/schedules.h) on 8 network namespaces, two racks of 4 (tools/rack_network.sh), in
 rounds, each schedule once a round; medians count. The topology file is fitted to ping-pongs and one more schedule, none of
 the ten, and kept. Then bench_schedules predicts the ten. As a control they are predicted with uplinks that never fill, too:
 that must miss. Ends with 1 where a bar is missed, 77 where namespaces or Open MPI are missing.
@@ -54,7 +54,7 @@ def pingpong(size):
 def measure(folder, cases, rounds):
     """Returns the seconds of each case in each round."""
     player = folder / "schedule_player"
-    sources = [ROOT / "bench" / "peers" / "schedule_player.c", ROOT / "bench" / "schedules.c"]
+    sources = [ROOT / "bench" / "peers" / "schedule_player.c", ROOT / "src" / "preload" / "schedules.c"]
     try:
         subprocess.run(["mpicc.openmpi", "-std=gnu17", "-O2", *sources, "-o", player], check=True)
     except (OSError, subprocess.CalledProcessError):

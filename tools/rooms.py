@@ -21,6 +21,7 @@ ALLOWED = {  # room: the rooms it may include, besides itself
     "plan": {"base", "kernel"},
     "shard": GRAPH_AND_BELOW | {"op", "net", "comm", "plan"},
     "sim": GROUND | {"graph", "comm", "plan"},
+    "preload": {"sim"},  # sim/run_memory.h, which includes nothing of ours
     "report": {"base"},
     "serve": GRAPH_AND_BELOW | {"op", "model", "data", "net", "report"},
     "train": GRAPH_AND_BELOW | {"op", "model", "data", "serve", "comm", "plan", "shard", "report"},
@@ -40,6 +41,7 @@ SUB_ROOMS = {
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
     "plan": ["order", "search"],
     "shard": ["lookup", "tower", "units", "dense"],
+    "preload": ["sim"],
     "serve": ["wire", "teacher", "speculation", "queue", "repository", "server"],
     "train": ["measure", "cost", "probe", "recipe", "config", "ranks", "folder", "loop"],
     "cli": ["hub", "serve", "sim", "topology", "verb", "plan", "foundation", "precision"],

@@ -1,4 +1,4 @@
-/* An MPI program that runs schedules of messages (../schedules.h), under Open MPI, MPICH, or SimGrid's SMPI:
+/* An MPI program that runs schedules of messages (src/preload/schedules.h), under Open MPI, MPICH, or SimGrid's SMPI:
  *
  *   schedule_player RACK MICROSECONDS ROUNDS ALGORITHM:ORDER:BYTES...
  *
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../schedules.h"
+#include "../../src/preload/schedules.h"
 
 #ifndef SMPI_SHARED_MALLOC /* memory that SMPI's ranks share, and does not copy */
 #define SMPI_SHARED_MALLOC(size) malloc(size)

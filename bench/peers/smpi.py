@@ -23,7 +23,7 @@ import time
 import processes
 import protocol
 
-SCHEDULES = str(processes.HERE.parent / "schedules.c")
+SCHEDULES = str(processes.HERE.parent.parent / "src" / "preload" / "schedules.c")
 FIXED = [
     "--log=root.thresh:critical",
     *("--cfg=network/model:SMPI", "--cfg=network/weight-S:0", "--cfg=network/TCP-gamma:1e12", "--cfg=network/crosstraffic:0"),

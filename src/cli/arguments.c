@@ -210,7 +210,7 @@ static ph_status take_positional(
     if (arguments->num_positional == command->max_positional)
         return ph_fail(PH_ERROR_USAGE, "one argument too many: '%s'; usage: phloem %s %s", text,
             command->verb, command->positional);
-    if (text[0] == '\0')
+    if (text[0] == '\0' && (command->max_positional != PH_CLI_PROGRAM || arguments->num_positional == 0))
         return ph_fail(
             PH_ERROR_USAGE, "an argument is empty; usage: phloem %s %s", command->verb, command->positional);
     arguments->positional[arguments->num_positional++] = text;
@@ -237,6 +237,7 @@ ph_status cli_parse(
             PH_TRY(take_flag(command, argc, argv, &i));
         else
             PH_TRY(take_positional(command, argv[i], &arguments));
+        has_flags = has_flags && !(command->max_positional == PH_CLI_PROGRAM && arguments.num_positional > 0);
     }
     if (arguments.num_positional < command->min_positional)
         return ph_fail(PH_ERROR_USAGE, "an argument is missing; usage: phloem %s %s", command->verb,

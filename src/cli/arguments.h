@@ -11,6 +11,8 @@
 
 #define PH_CLI_MAX_SETS 256
 #define PH_CLI_MAX_POSITIONAL 256
+/* As max_positional: the first is a program, and all that is behind it is the program's. */
+#define PH_CLI_PROGRAM (PH_CLI_MAX_POSITIONAL - 1)
 
 struct cli_texts { /* zero-initialised is empty; texts are borrowed, mostly from argv */
     size_t count;

@@ -150,6 +150,16 @@ static void find_links(const struct ph__mail *mail, size_t from, size_t to, stru
         way->latency_ns += fabric->links[way->links[i]].latency_ns;
 }
 
+size_t ph__mail_find_way(const struct ph__mail *mail, size_t from, size_t to,
+    uint32_t links_out[PH_FABRIC_MAX_HOPS], double *latency_ns_out)
+{
+    struct way way = {.num_links = 0};
+    find_links(mail, from, to, &way);
+    memcpy(links_out, way.links, sizeof way.links);
+    *latency_ns_out = way.latency_ns;
+    return way.num_links;
+}
+
 /* Gives the way between two ranks. All ranks of a host share those to another host, so that the network has
  * few routes. */
 static ph_status find_way(struct ph__mail *mail, size_t from, size_t to, uint32_t *way_out)
@@ -316,7 +326,8 @@ static ph_status answer(struct ph__mail *mail, uint32_t index, double sent_ns, d
 
 static void deliver(const struct message *message)
 {
-    ph__numbers_move(message->into, message->data, message->letter.bytes);
+    if (message->data != NULL)
+        ph__numbers_move(message->into, message->data, message->letter.bytes);
 }
 
 static ph_status check_bytes(const struct message *message, const struct ph__letter *letter)
@@ -330,7 +341,7 @@ static ph_status check_bytes(const struct message *message, const struct ph__let
 
 static ph_status copy_data(struct message *message, const void *data)
 {
-    if (!message->is_eager || message->letter.bytes == 0 || ph__memory_is_absent(data)) {
+    if (!message->is_eager || message->letter.bytes == 0 || data == NULL || ph__memory_is_absent(data)) {
         message->data = data;
         return PH_OK;
     }
@@ -356,7 +367,8 @@ ph_status ph__mail_send(
     }
     struct message *message = &mail->messages[index];
     message->is_sent = true;
-    message->is_eager = letter->is_untimed || letter->bytes < (size_t)mail->fabric->messages.eager_bytes;
+    message->is_eager = letter->is_untimed || (!letter->is_synchronous &&
+                                                  letter->bytes < (size_t)mail->fabric->messages.eager_bytes);
     message->is_over_for_sender = message->is_eager;
     PH_TRY(copy_data(message, data));
     mail->num_sent++;

@@ -22,14 +22,16 @@ struct ph__letter {
     uint32_t from, to;
     int tag;
     size_t bytes;
-    double at_ns;    /* when it is sent, or asked for */
-    bool is_untimed; /* of a message that is sent: it arrives at once, past the network */
+    double at_ns;        /* when it is sent, or asked for */
+    bool is_untimed;     /* of a message that is sent: it arrives at once, past the network */
+    bool is_synchronous; /* of a message that is sent: it is not eager, whatever its length */
 };
 
 #define PH_MAIL_DONE UINT32_MAX /* number of a message that needs no more attention */
 
 /* Send and receive a message; messages of the same ranks and tag meet in their order. Data are borrowed until
- * it is done. PH_ERROR_PEER: the other side's message has another length. PH_ERROR_MEMORY. */
+ * it is done; NULL: nothing is moved. PH_ERROR_PEER: the other side's message has another length.
+ * PH_ERROR_MEMORY. */
 ph_status ph__mail_send(
     struct ph__mail *mail, const struct ph__letter *letter, const void *data, uint32_t *message_out);
 ph_status ph__mail_receive(
@@ -55,6 +57,11 @@ struct ph__mail_news {
     double at_ns;
 };
 ph_status ph__mail_step(struct ph__mail *mail, double until_ns, struct ph__mail_news *news_out);
+
+/* Fills links_out with the links that messages between two ranks take: the fabric's, and behind these in
+ * number two inside of a host. Returns how many; their latency too. */
+size_t ph__mail_find_way(const struct ph__mail *mail, size_t from, size_t to,
+    uint32_t links_out[PH_FABRIC_MAX_HOPS], double *latency_ns_out);
 
 /* Gives up the network's past: every rank has come to now_ns. */
 void ph__mail_forget(struct ph__mail *mail, double now_ns);

@@ -307,7 +307,8 @@ static bool send(void *context, size_t to, int tag, const void *data, size_t byt
     }
     pay(rank);
     rank->now_ns += rank->is_untimed ? 0 : world->options->fabric->messages.send_us * 1e3;
-    const struct ph__letter letter = {rank->index, (uint32_t)to, tag, bytes, rank->now_ns, rank->is_untimed};
+    const struct ph__letter letter = {
+        rank->index, (uint32_t)to, tag, bytes, rank->now_ns, rank->is_untimed, false};
     if (world->is_stuck || ph__mail_send(world->mail, &letter, data, &message) != PH_OK)
         return say(world, error);
     ph__chakra_message(rank->trace, true, &letter, message);
@@ -329,7 +330,7 @@ static bool receive(void *context, size_t from, int tag, void *data, size_t byte
     if (rank->is_out)
         return receive_outside(rank, tag, data, bytes) || say(world, error);
     pay(rank);
-    const struct ph__letter letter = {(uint32_t)from, rank->index, tag, bytes, rank->now_ns, false};
+    const struct ph__letter letter = {(uint32_t)from, rank->index, tag, bytes, rank->now_ns, false, false};
     if (world->is_stuck || ph__mail_receive(world->mail, &letter, data, &message) != PH_OK)
         return say(world, error);
     ph__chakra_message(rank->trace, false, &letter, message);

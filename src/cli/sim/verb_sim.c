@@ -1,7 +1,9 @@
-/* phloem sim CONFIG --topology FILE --out DIR [--world N] [--profile FILE] [--sweep KEY=V1,V2,...] */
+/* phloem sim CONFIG --topology FILE --out DIR [--world N] [--profile FILE] [--sweep KEY=V1,V2,...]
+ * phloem sim run ...: sim_run.c */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file/file.h"
 #include "base/memory/absent.h"
@@ -9,6 +11,7 @@
 #include "base/thread/clock.h"
 #include "cli/arguments.h"
 #include "cli/progress.h"
+#include "cli/sim/sim_run.h"
 #include "cli/sim/sim_sweep.h"
 #include "cli/verb.h"
 #include "data/batch/shared_batches.h"
@@ -387,6 +390,8 @@ static ph_status run_sweep(struct machine *machine)
 
 ph_status verb_sim(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "run") == 0)
+        return cli_sim_run(argc - 1, argv + 1);
     struct request request = {0};
     struct machine machine = {.request = &request};
     bool is_done = false;

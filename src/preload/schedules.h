@@ -1,6 +1,7 @@
 /* Schedules of messages: what each rank sends and receives, step after step, in collectives by named
- * algorithms. Simulators and MPIs run the same schedules, so that only their times can differ. Includes
- * nothing of Phloem: peers compile it too.
+ * algorithms. The collectives of the simulated MPI (preload/sim) are played from them. Simulators and MPIs
+ * run the same ones in benchmarks, so that only their times can differ. Includes nothing of Phloem: peers
+ * compile it too.
  *
  * A step's messages are all posted, receives first; the next step begins when they are done. Sums are done
  * then. Nothing is stored: a step is computed where it is asked for.
@@ -8,8 +9,8 @@
  * Sources: Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH"
  * (2005); Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient Algorithms for All-to-All Communications in
  * Multiport Message-Passing Systems" (1997). */
-#ifndef PH_BENCH_SCHEDULES_H
-#define PH_BENCH_SCHEDULES_H
+#ifndef PH_PRELOAD_SCHEDULES_H
+#define PH_PRELOAD_SCHEDULES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "schedules.h"
+#include "preload/schedules.h"
 
 #include <string.h>
 

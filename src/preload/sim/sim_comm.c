@@ -1,0 +1,299 @@
+/* Beginning and end, communicators, and what a program asks about itself. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "preload/sim/sim_mpi.h"
+
+enum { MOST_COMMS = 4096 };
+static struct ph__sim_comm *comms[MOST_COMMS]; /* world, self, and those that are made */
+static size_t num_comms;
+static bool has_begun, has_ended;
+
+const struct ph__sim_comm *ph__sim_comm(MPI_Comm handle)
+{
+    const intptr_t number = handle == MPI_COMM_WORLD  ? 0
+                            : handle == MPI_COMM_SELF ? 1
+                                                      : PH_HANDLE_NUMBER(handle);
+    if (number < 0 || number >= (intptr_t)num_comms || comms[number] == NULL)
+        ph__process_fail(2, "a communicator that is none, or MPI before MPI_Init");
+    return comms[number];
+}
+
+static void *allocate(size_t bytes)
+{
+    void *data = malloc(bytes);
+    if (data == NULL)
+        ph__process_fail(5, "rank %u is out of memory", ph__process()->rank);
+    return data;
+}
+
+static struct ph__sim_comm *add_comm(uint32_t context, int size)
+{
+    if (num_comms == MOST_COMMS)
+        ph__process_fail(2, "more than %d communicators are not simulated", MOST_COMMS);
+    struct ph__sim_comm *comm = allocate(sizeof *comm);
+    *comm = (struct ph__sim_comm){.context = context,
+        .size = size,
+        .ranks = allocate((size_t)size * sizeof *comm->ranks),
+        .handle = PH_HANDLE(MPI_Comm, num_comms)};
+    comms[num_comms++] = comm;
+    return comm;
+}
+
+/* ---- beginning and end ---- */
+
+PH_MPI(Init_thread, int *argc, char ***argv, int required, int *provided_out)
+{
+    const struct ph__process *process = ph__process();
+    (void)argc;
+    (void)argv;
+    if (process == NULL || has_begun)
+        ph__process_fail(2, "MPI_Init is called twice, or not below phloem sim run");
+    struct ph__sim_comm *world = add_comm(0, (int)process->memory->num_ranks);
+    struct ph__sim_comm *self = add_comm(2, 1);
+    world->rank = (int)process->rank;
+    world->handle = MPI_COMM_WORLD;
+    self->handle = MPI_COMM_SELF;
+    self->rank = 0;
+    self->ranks[0] = (int32_t)process->rank;
+    for (int i = 0; i < world->size; i++)
+        world->ranks[i] = i;
+    *provided_out = required < MPI_THREAD_SERIALIZED ? required : MPI_THREAD_SERIALIZED;
+    has_begun = true;
+    atomic_store(&process->own->has_begun, 1);
+    ph__process_leave();
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Init, int *argc, char ***argv)
+{
+    int provided;
+    return PMPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
+}
+
+PH_MPI(Initialized, int *has_begun_out)
+{
+    *has_begun_out = has_begun;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Finalize, void)
+{
+    ph__process_enter();
+    ph__process_post((struct ph__run_record){.kind = PH_RUN_END});
+    has_ended = true;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Finalized, int *has_ended_out)
+{
+    *has_ended_out = has_ended;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Abort, MPI_Comm comm, int code)
+{
+    (void)comm;
+    const struct ph__process *process = ph__process();
+    ph__process_fail((code & 255) != 0 ? code & 255 : 1, "rank %u has called MPI_Abort, with the code %d",
+        process != NULL ? process->rank : 0, code);
+}
+
+PH_MPI(Query_thread, int *provided_out)
+{
+    *provided_out = MPI_THREAD_SERIALIZED;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Is_thread_main, int *is_main_out)
+{
+    *is_main_out = 1;
+    return MPI_SUCCESS;
+}
+
+/* ---- time and place ---- */
+
+PH_MPI_RETURNS(double, Wtime, void)
+{
+    ph__process_enter();
+    ph__process_ask((struct ph__run_record){.kind = PH_RUN_TIME});
+    const double seconds = ph__process()->own->now_ns * 1e-9;
+    ph__process_leave();
+    return seconds;
+}
+
+PH_MPI_RETURNS(double, Wtick, void)
+{
+    return 1e-9;
+}
+
+PH_MPI(Get_processor_name, char *name_out, int *length_out)
+{
+    *length_out = snprintf(name_out, MPI_MAX_PROCESSOR_NAME, "%s", ph__process()->own->host);
+    return MPI_SUCCESS;
+}
+
+/* Names the simulated host to whatever the program consists of. */
+__attribute__((visibility("default"))) int gethostname(char *name_out, size_t size)
+{
+    const struct ph__process *process = ph__process();
+    struct utsname system;
+    if (process == NULL && uname(&system) != 0)
+        return -1;
+    snprintf(name_out, size, "%s", process != NULL ? process->own->host : system.nodename);
+    return 0;
+}
+
+PH_MPI(Get_version, int *version_out, int *subversion_out)
+{
+    *version_out = 3;
+    *subversion_out = 1;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Get_library_version, char *text_out, int *length_out)
+{
+    *length_out = snprintf(text_out, MPI_MAX_LIBRARY_VERSION_STRING, "Phloem's simulated MPI");
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Error_string, int code, char *text_out, int *length_out)
+{
+    *length_out = snprintf(text_out, MPI_MAX_ERROR_STRING, "error %d", code);
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_set_errhandler, MPI_Comm comm, MPI_Errhandler handler)
+{
+    (void)comm;
+    (void)handler;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_get_attr, MPI_Comm comm, int key, void *value_out, int *is_there_out)
+{
+    static int most_tag = INT_MAX;
+    (void)comm;
+    *is_there_out = key == MPI_TAG_UB;
+    if (key == MPI_TAG_UB)
+        *(int **)value_out = &most_tag;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Attr_get, MPI_Comm comm, int key, void *value_out, int *is_there_out)
+{
+    return PMPI_Comm_get_attr(comm, key, value_out, is_there_out);
+}
+
+/* ---- communicators ---- */
+
+PH_MPI(Comm_rank, MPI_Comm comm, int *rank_out)
+{
+    *rank_out = ph__sim_comm(comm)->rank;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_size, MPI_Comm comm, int *size_out)
+{
+    *size_out = ph__sim_comm(comm)->size;
+    return MPI_SUCCESS;
+}
+
+/* What a rank brings to a split. */
+struct choice {
+    int color, key, rank;
+    uint32_t context; /* the first of as many as there are ranks: the parent's first rank's counts */
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct choice *one = a, *other = b;
+    if (one->key != other->key)
+        return one->key < other->key ? -1 : 1;
+    return one->rank < other->rank ? -1 : 1;
+}
+
+/* Makes the communicator of those that have chosen the same color. */
+static MPI_Comm join(const struct ph__sim_comm *parent, struct choice *choices)
+{
+    const int color = choices[parent->rank].color, rank = parent->rank;
+    const uint32_t first_context = choices[0].context;
+    int count = 0, first = -1;
+    for (int i = 0; i < parent->size; i++)
+        if (choices[i].color == color) {
+            first = first < 0 ? i : first;
+            choices[count++] = choices[i];
+        }
+    struct ph__sim_comm *comm = add_comm(first_context + 2 * (uint32_t)first, count);
+    qsort(choices, (size_t)count, sizeof *choices, by_key);
+    for (int i = 0; i < count; i++) {
+        comm->ranks[i] = parent->ranks[choices[i].rank];
+        if (choices[i].rank == rank)
+            comm->rank = i;
+    }
+    return comm->handle;
+}
+
+static MPI_Comm split(MPI_Comm handle, int color, int key)
+{
+    const struct ph__sim_comm *parent = ph__sim_comm(handle);
+    struct choice *choices = allocate((size_t)parent->size * sizeof *choices);
+    ph__process_enter();
+    choices[parent->rank] = (struct choice){.color = color, .key = key, .rank = parent->rank};
+    if (parent->rank == 0)
+        choices[0].context =
+            atomic_fetch_add(&ph__process()->memory->next_context, 2 * (uint32_t)parent->size);
+    ph__sim_allgather(parent, choices, sizeof *choices);
+    const MPI_Comm made = color != MPI_UNDEFINED ? join(parent, choices) : MPI_COMM_NULL;
+    free(choices);
+    ph__process_leave();
+    return made;
+}
+
+PH_MPI(Comm_split, MPI_Comm comm, int color, int key, MPI_Comm *made_out)
+{
+    *made_out = split(comm, color, key);
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_split_type, MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made_out)
+{
+    const struct ph__process *process = ph__process();
+    (void)info;
+    *made_out = split(comm,
+        type == MPI_COMM_TYPE_SHARED ? (int)(process->rank / process->memory->ranks_per_host) : MPI_UNDEFINED,
+        key);
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_dup, MPI_Comm comm, MPI_Comm *made_out)
+{
+    *made_out = split(comm, 0, 0);
+    return MPI_SUCCESS;
+}
+
+/* Only the name goes: messages that are under way still need the rest. */
+PH_MPI(Comm_free, MPI_Comm *comm)
+{
+    *comm = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_compare, MPI_Comm one, MPI_Comm other, int *result_out)
+{
+    const struct ph__sim_comm *a = ph__sim_comm(one), *b = ph__sim_comm(other);
+    int num_found = 0;
+    *result_out = a == b ? MPI_IDENT : MPI_UNEQUAL;
+    if (a == b || a->size != b->size)
+        return MPI_SUCCESS;
+    for (int i = 0; i < a->size; i++)
+        for (int k = 0; k < b->size; k++)
+            num_found += a->ranks[i] == b->ranks[k];
+    if (num_found == a->size)
+        *result_out =
+            memcmp(a->ranks, b->ranks, (size_t)a->size * sizeof *a->ranks) == 0 ? MPI_CONGRUENT : MPI_SIMILAR;
+    return MPI_SUCCESS;
+}
