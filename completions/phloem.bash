@@ -6,11 +6,14 @@ _phloem() {
         known=$("$program" --help=words 2>/dev/null)
     elif [ "$COMP_CWORD" -eq 2 ] && [ "$verb" = hub ] && [[ $word != -* ]]; then
         known='status bench destroy'
+    elif [ "$COMP_CWORD" -eq 2 ] && [ "$verb" = sim ] && [ -n "$word" ] && [[ run == "$word"* ]]; then
+        known=run
     elif [ "$before" = --set ]; then
         compopt -o nospace
         known=$("$program" config --keys 2>/dev/null | sed -n 's/^  \([a-z][a-z0-9_.]*\)  (.*/\1=/p')
     elif [[ $word == -* ]]; then
         [ "$verb" != hub ] || [[ ${COMP_WORDS[2]} == -* ]] || verb="hub ${COMP_WORDS[2]}"
+        [ "$verb ${COMP_WORDS[2]}" != 'sim run' ] || verb='sim run'
         # shellcheck disable=SC2086 # "hub status" is two words
         known=$("$program" $verb --help=words 2>/dev/null | cut -d ' ' -f 1)
     fi

@@ -59,7 +59,7 @@ process=$hub
 ends 143
 
 # ---- manual pages ----
-for page in '' $verbs hub 'hub status' 'hub bench' 'hub destroy'; do
+for page in '' $verbs hub 'hub status' 'hub bench' 'hub destroy' 'sim run'; do
     # shellcheck disable=SC2086 # words
     succeeds $page --help=man
     contains stdout '.SH NAME'

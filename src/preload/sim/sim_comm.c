@@ -38,6 +38,7 @@ static struct ph__sim_comm *add_comm(uint32_t context, int size)
     *comm = (struct ph__sim_comm){.context = context,
         .size = size,
         .ranks = allocate((size_t)size * sizeof *comm->ranks),
+        .number = num_comms,
         .handle = PH_HANDLE(MPI_Comm, num_comms)};
     comms[num_comms++] = comm;
     return comm;
@@ -59,6 +60,8 @@ PH_MPI(Init_thread, int *argc, char ***argv, int required, int *provided_out)
     self->handle = MPI_COMM_SELF;
     self->rank = 0;
     self->ranks[0] = (int32_t)process->rank;
+    snprintf(world->name, sizeof world->name, "MPI_COMM_WORLD");
+    snprintf(self->name, sizeof self->name, "MPI_COMM_SELF");
     for (int i = 0; i < world->size; i++)
         world->ranks[i] = i;
     *provided_out = required < MPI_THREAD_SERIALIZED ? required : MPI_THREAD_SERIALIZED;
@@ -173,13 +176,66 @@ PH_MPI(Comm_set_errhandler, MPI_Comm comm, MPI_Errhandler handler)
     return MPI_SUCCESS;
 }
 
+PH_MPI(Comm_get_errhandler, MPI_Comm comm, MPI_Errhandler *handler_out)
+{
+    (void)comm;
+    *handler_out = MPI_ERRORS_ARE_FATAL;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Errhandler_free, MPI_Errhandler *handler)
+{
+    *handler = MPI_ERRHANDLER_NULL;
+    return MPI_SUCCESS;
+}
+
+/* ---- attributes, whose callbacks are not called ---- */
+
+static struct {
+    const struct ph__sim_comm *comm;
+    int key;
+    void *value;
+} attributes[256];
+static size_t num_attributes;
+
+PH_MPI(Comm_create_keyval, MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *delete,
+    int *key_out, void *extra)
+{
+    static int num_keys;
+    (void)copy;
+    (void)delete;
+    (void)extra;
+    *key_out = PH_HANDLE_BASE + num_keys++;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_free_keyval, int *key)
+{
+    *key = MPI_KEYVAL_INVALID;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_set_attr, MPI_Comm comm, int key, void *value)
+{
+    if (num_attributes == sizeof attributes / sizeof *attributes)
+        ph__process_fail(2, "more than %zu attributes are not simulated", num_attributes);
+    attributes[num_attributes].comm = ph__sim_comm(comm);
+    attributes[num_attributes].key = key;
+    attributes[num_attributes++].value = value;
+    return MPI_SUCCESS;
+}
+
 PH_MPI(Comm_get_attr, MPI_Comm comm, int key, void *value_out, int *is_there_out)
 {
     static int most_tag = INT_MAX;
-    (void)comm;
     *is_there_out = key == MPI_TAG_UB;
     if (key == MPI_TAG_UB)
         *(int **)value_out = &most_tag;
+    for (size_t i = num_attributes; i-- > 0 && !*is_there_out;)
+        if (attributes[i].key == key && attributes[i].comm == ph__sim_comm(comm)) {
+            *is_there_out = 1;
+            *(void **)value_out = attributes[i].value;
+        }
     return MPI_SUCCESS;
 }
 
@@ -201,6 +257,44 @@ PH_MPI(Comm_size, MPI_Comm comm, int *size_out)
     *size_out = ph__sim_comm(comm)->size;
     return MPI_SUCCESS;
 }
+
+PH_MPI(Comm_get_parent, MPI_Comm *parent_out)
+{
+    *parent_out = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_test_inter, MPI_Comm comm, int *is_inter_out)
+{
+    (void)comm;
+    *is_inter_out = 0;
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_set_name, MPI_Comm comm, const char *name)
+{
+    struct ph__sim_comm *named = comms[ph__sim_comm(comm)->number];
+    snprintf(named->name, sizeof named->name, "%s", name);
+    return MPI_SUCCESS;
+}
+
+PH_MPI(Comm_get_name, MPI_Comm comm, char *name_out, int *length_out)
+{
+    *length_out = snprintf(name_out, MPI_MAX_OBJECT_NAME, "%s", ph__sim_comm(comm)->name);
+    return MPI_SUCCESS;
+}
+
+#if !PH_MPICH /* where these are functions, and not macros that pass the handle on */
+PH_MPI_RETURNS(MPI_Fint, Comm_c2f, MPI_Comm comm)
+{
+    return PH_HANDLE_BASE + (MPI_Fint)ph__sim_comm(comm)->number;
+}
+
+PH_MPI_RETURNS(MPI_Comm, Comm_f2c, MPI_Fint comm)
+{
+    return ph__sim_comm(PH_HANDLE(MPI_Comm, comm - PH_HANDLE_BASE))->handle;
+}
+#endif
 
 /* What a rank brings to a split. */
 struct choice {

@@ -75,6 +75,8 @@ struct ph__sim_comm {
     int rank, size;
     int32_t *ranks; /* (size) of the world */
     MPI_Comm handle;
+    size_t number; /* in the list of all */
+    char name[MPI_MAX_OBJECT_NAME];
 };
 const struct ph__sim_comm *ph__sim_comm(MPI_Comm handle);
 
