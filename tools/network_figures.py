@@ -56,7 +56,7 @@ def measure(folder, cases, rounds):
     player = folder / "schedule_player"
     sources = [ROOT / "bench" / "peers" / "schedule_player.c", ROOT / "src" / "preload" / "schedules.c"]
     try:
-        subprocess.run(["mpicc.openmpi", "-std=gnu17", "-O2", *sources, "-o", player], check=True)
+        subprocess.run(["mpicc.openmpi", "-std=gnu17", "-O2", f"-I{ROOT}/src", *sources, "-o", player], check=True)
     except (OSError, subprocess.CalledProcessError):
         print("skipped: no mpicc.openmpi compiles here: libopenmpi-dev")
         sys.exit(77)

@@ -23,7 +23,8 @@ import time
 import processes
 import protocol
 
-SCHEDULES = str(processes.HERE.parent.parent / "src" / "preload" / "schedules.c")
+SOURCES = processes.HERE.parent.parent / "src"
+SCHEDULES = str(SOURCES / "preload" / "schedules.c")
 FIXED = [
     "--log=root.thresh:critical",
     *("--cfg=network/model:SMPI", "--cfg=network/weight-S:0", "--cfg=network/TCP-gamma:1e12", "--cfg=network/crosstraffic:0"),
@@ -83,7 +84,7 @@ class Schedule:
 def main():
     smpirun = shutil.which("smpirun")
     version = find_version(smpirun)
-    player = processes.Driver("schedule_player.c", ["smpicc", "-std=gnu17"], [SCHEDULES])
+    player = processes.Driver("schedule_player.c", ["smpicc", "-std=gnu17", f"-I{SOURCES}"], [SCHEDULES])
     protocol.serve(f"smpi {version}", lambda algorithm, options: Schedule(smpirun, player, algorithm, options))
 
 

@@ -218,7 +218,7 @@ static ph_status perform_probe(struct players *players, struct player *player)
 
 static ph_status perform_time(struct players *players, struct player *player)
 {
-    if (player->last_kind == PH_RUN_TIME && player->record.computed_ns <= 0)
+    if (player->last_kind == PH_RUN_TIME && player->record.computed_ns + player->record.slept_ns <= 0)
         player->now_ns += POLL_NS;
     answer(players, player);
     return PH_OK;
@@ -419,7 +419,7 @@ static ph_status take_record(struct players *players, struct player *player)
         return ph_fail(PH_ERROR_BUG, "rank %u has a message for rank %d", player->index, player->record.peer);
     const double computed_ns = player->record.computed_ns * player->slowness / players->options->speed;
     player->has_record = true;
-    player->now_ns += computed_ns;
+    player->now_ns += computed_ns + player->record.slept_ns;
     player->figures->computed_seconds += computed_ns * 1e-9;
     make_ready(players, player);
     return PH_OK;

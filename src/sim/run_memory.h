@@ -65,6 +65,7 @@ struct ph__run_record {
     uint32_t context;           /* of the communicator; odd: of its collectives */
     uint64_t bytes, payload;    /* payload: SEND, place of the data */
     double computed_ns;         /* by the process, since its last record */
+    double slept_ns;            /* likewise; simulated */
 };
 
 struct ph__run_result { /* of a request; of a PROBE, that of request 0 of `probed` */

@@ -412,6 +412,18 @@ static void compute(int milliseconds)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Rank 0 sleeps for a second, and all wait for it. */
+static void nap(void)
+{
+    const struct timespec second = {.tv_sec = 1};
+    const double began = MPI_Wtime();
+    if (rank == 0)
+        nanosleep(&second, NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%.12f\n", MPI_Wtime() - began);
+}
+
 /* ---- failures ---- */
 
 static void fail(const char *how)
@@ -455,6 +467,8 @@ int main(int argc, char **argv)
         race();
     else if (strcmp(what, "compute") == 0)
         compute(given);
+    else if (strcmp(what, "nap") == 0)
+        nap();
     else if (strcmp(what, "host") == 0)
         printf("rank %d on %s\n", rank, host);
     else if (strcmp(what, "code") != 0)

@@ -1,4 +1,5 @@
 /* Beginning and end, communicators, and what a program asks about itself. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,28 @@ PH_MPI(Get_processor_name, char *name_out, int *length_out)
 {
     *length_out = snprintf(name_out, MPI_MAX_PROCESSOR_NAME, "%s", ph__process()->own->host);
     return MPI_SUCCESS;
+}
+
+/* These stand before the C library's: a rank sleeps in simulated time. */
+__attribute__((visibility("default"))) int nanosleep(const struct timespec *time, struct timespec *rest_out)
+{
+    if (ph__process_sleep((double)time->tv_sec * 1e9 + (double)time->tv_nsec))
+        return 0;
+    const int error = clock_nanosleep(CLOCK_REALTIME, 0, time, rest_out);
+    errno = error;
+    return error == 0 ? 0 : -1;
+}
+
+__attribute__((visibility("default"))) int usleep(useconds_t microseconds)
+{
+    const struct timespec time = {microseconds / 1000000, (long)(microseconds % 1000000) * 1000};
+    return nanosleep(&time, NULL);
+}
+
+__attribute__((visibility("default"))) unsigned sleep(unsigned seconds)
+{
+    const struct timespec time = {.tv_sec = seconds};
+    return nanosleep(&time, NULL) == 0 ? 0 : seconds;
 }
 
 /* Names the simulated host to whatever the program consists of. */

@@ -57,8 +57,9 @@ void ph__process_fail(int exit_code, const char *format, ...)
 
 /* ---- time ---- */
 
-static _Thread_local double left_ns; /* 0: the thread has not called MPI yet */
-static double computed_ns;
+static _Thread_local double left_ns; /* processor's time at the last call's end; 0: it has not called MPI */
+static _Thread_local bool is_ranks;  /* it has */
+static double computed_ns, slept_ns;
 
 static double thread_ns(void)
 {
@@ -77,6 +78,7 @@ void ph__process_enter(void)
 
 void ph__process_leave(void)
 {
+    is_ranks = true;
     if (!process.memory->is_compute_free)
         left_ns = thread_ns();
 }
@@ -91,6 +93,12 @@ void ph__process_end_sum(void)
     ph__process_enter();
 }
 
+bool ph__process_sleep(double ns)
+{
+    slept_ns += is_ranks ? ns : 0;
+    return is_ranks;
+}
+
 /* ---- records ---- */
 
 void ph__process_post(struct ph__run_record record)
@@ -100,7 +108,8 @@ void ph__process_post(struct ph__run_record record)
     for (uint32_t taken; written - (taken = atomic_load(&own->taken)) == PH_RUN_RECORDS;)
         ph__run_sleep(&own->taken, taken, NULL);
     record.computed_ns = computed_ns;
-    computed_ns = 0;
+    record.slept_ns = slept_ns;
+    computed_ns = slept_ns = 0;
     own->records[written % PH_RUN_RECORDS] = record;
     atomic_store(&own->written, written + 1);
     if (atomic_load(&own->is_awaited) != 0)

@@ -25,6 +25,8 @@ void ph__process_enter(void);
 void ph__process_leave(void);
 void ph__process_begin_sum(void);
 void ph__process_end_sum(void);
+/* Passes simulated time; returns false for a thread that has not called MPI. */
+bool ph__process_sleep(double ns);
 
 /* Writes a record; ask also waits for its answer. */
 void ph__process_post(struct ph__run_record record);

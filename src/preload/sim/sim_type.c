@@ -84,28 +84,23 @@ REDUCE(two_ints, PAIR(int), PLACES)
 
 /* ---- types ---- */
 
-#define TYPES(ONE, TWO)                                                                                     \
-    ONE(MPI_CHAR, int8, char)                                                                               \
-    ONE(MPI_SIGNED_CHAR, int8, char)                                                                        \
-    ONE(MPI_UNSIGNED_CHAR, uint8, char) ONE(MPI_BYTE, uint8, char) ONE(MPI_PACKED, uint8, char)             \
-        ONE(MPI_SHORT, int16, short) ONE(MPI_UNSIGNED_SHORT, uint16, short) ONE(MPI_INT, int32, int)        \
-            ONE(MPI_UNSIGNED, uint32, int) ONE(MPI_LONG, int64, long) ONE(MPI_UNSIGNED_LONG, uint64, long)  \
-                ONE(MPI_LONG_LONG, int64, long) ONE(MPI_UNSIGNED_LONG_LONG, uint64, long)                   \
-                    ONE(MPI_WCHAR, int32, int) ONE(MPI_C_BOOL, uint8, char) ONE(MPI_INT8_T, int8, char)     \
-                        ONE(MPI_INT16_T, int16, short) ONE(MPI_INT32_T, int32, int)                         \
-                            ONE(MPI_INT64_T, int64, long) ONE(MPI_UINT8_T, uint8, char)                     \
-                                ONE(MPI_UINT16_T, uint16, short) ONE(MPI_UINT32_T, uint32, int)             \
-                                    ONE(MPI_UINT64_T, uint64, long) ONE(MPI_AINT, int64, long)              \
-                                        ONE(MPI_OFFSET, int64, long) ONE(MPI_COUNT, int64, long)            \
-                                            ONE(MPI_FLOAT, float32, float) ONE(MPI_DOUBLE, float64, double) \
-                                                ONE(MPI_LONG_DOUBLE, long_float, long double)               \
-                                                    ONE(MPI_C_COMPLEX, complex64, float complex) ONE(       \
-                                                        MPI_C_DOUBLE_COMPLEX, complex128, double complex)   \
-                                                        TWO(MPI_FLOAT_INT, float_int, float)                \
-                                                            TWO(MPI_DOUBLE_INT, double_int, double)         \
-                                                                TWO(MPI_LONG_INT, long_int, long)           \
-                                                                    TWO(MPI_SHORT_INT, short_int, short)    \
-                                                                        TWO(MPI_2INT, two_ints, int)
+#define TYPES(ONE, TWO)                                                                                      \
+    ONE(MPI_CHAR, int8, char)                                                                                \
+    ONE(MPI_SIGNED_CHAR, int8, char)                                                                         \
+    ONE(MPI_UNSIGNED_CHAR, uint8, char)                                                                      \
+    ONE(MPI_BYTE, uint8, char) ONE(MPI_PACKED, uint8, char) ONE(MPI_SHORT, int16, short) ONE(                \
+        MPI_UNSIGNED_SHORT, uint16, short) ONE(MPI_INT, int32, int) ONE(MPI_UNSIGNED, uint32, int)           \
+        ONE(MPI_LONG, int64, long) ONE(MPI_UNSIGNED_LONG, uint64, long) ONE(MPI_LONG_LONG, int64, long) ONE( \
+            MPI_UNSIGNED_LONG_LONG, uint64, long) ONE(MPI_WCHAR, int32, int) ONE(MPI_C_BOOL, uint8, char)    \
+            ONE(MPI_INT8_T, int8, char) ONE(MPI_INT16_T, int16, short) ONE(MPI_INT32_T, int32, int) ONE(     \
+                MPI_INT64_T, int64, long) ONE(MPI_UINT8_T, uint8, char) ONE(MPI_UINT16_T, uint16, short)     \
+                ONE(MPI_UINT32_T, uint32, int) ONE(MPI_UINT64_T, uint64, long) ONE(MPI_AINT, int64, long)    \
+                    ONE(MPI_OFFSET, int64, long) ONE(MPI_COUNT, int64, long) ONE(MPI_FLOAT, float32, float)  \
+                        ONE(MPI_DOUBLE, float64, double) ONE(MPI_LONG_DOUBLE, long_float, long double)       \
+                            ONE(MPI_C_COMPLEX, complex64, float complex) ONE(MPI_C_DOUBLE_COMPLEX,           \
+                                complex128, double complex) TWO(MPI_FLOAT_INT, float_int, float)             \
+                                TWO(MPI_DOUBLE_INT, double_int, double) TWO(MPI_LONG_INT, long_int, long)    \
+                                    TWO(MPI_SHORT_INT, short_int, short) TWO(MPI_2INT, two_ints, int)
 
 static const struct ph__sim_type types[] = {
 #define ONE(handle, reduce, type) {handle, sizeof(type), sizeof(type), reduce},
