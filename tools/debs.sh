@@ -84,7 +84,8 @@ take libphloem0 $(cd "$staging/all" && find "$libraries" -name 'libphloem.so.*')
 take libphloem-hub0 $(cd "$staging/all" && find "$libraries" -name 'libphloem_hub.so.*')
 for mpi in openmpi mpich; do
     ! [ -e "$staging/all/$libraries/phloem/libphloem_$mpi.so" ] ||
-        take "phloem-$mpi" "$libraries/phloem/libphloem_$mpi.so" "$libraries/phloem/libphloem_reorder_$mpi.so"
+        take "phloem-$mpi" "$libraries/phloem/libphloem_$mpi.so" "$libraries/phloem/libphloem_reorder_$mpi.so" \
+            "$libraries/phloem/libphloem_sim_mpi_$mpi.so"
 done
 find "$staging/all" -type d -empty -delete
 mv "$staging/all" "$staging/libphloem-dev"
@@ -105,6 +106,7 @@ for mpi in openmpi:openmpi-bin mpich:mpich; do
     [ -e "$staging/phloem-$name" ] || continue
     make "phloem-$name" science "phloem | libphloem0, ${mpi#*:}" "ranks of Phloem over $name" "$about
  This package has the plugin that carries messages between ranks by $name, and
- a library that gives the ranks of any program of $name another order."
+ a library that gives the ranks of any program of $name another order, and the
+ MPI in its place that phloem sim run gives to programs of $name."
 done
 echo "debs: build/deb has $(find build/deb -name '*.deb' | wc -l) packages"

@@ -1,4 +1,5 @@
-/* An MPI program that runs schedules of messages (src/preload/schedules.h), under Open MPI, MPICH, or SimGrid's SMPI:
+/* An MPI program that runs schedules of messages (src/preload/schedules.h), under Open MPI, MPICH, SimGrid's
+ * SMPI, or phloem sim run:
  *
  *   schedule_player RACK MICROSECONDS ROUNDS ALGORITHM:ORDER:BYTES...
  *

@@ -1,38 +1,20 @@
-/* Collectives as messages between two ranks, by named algorithms: most are played from the schedules of
- * preload/schedules.h. docs/SIMULATOR.md says which algorithm is chosen when. */
+#include "preload/sim/sim_collective.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/schedules.h"
-#include "preload/sim/sim_mpi.h"
-
 #define KIB ((size_t)1024)
 #define SEGMENT_BYTES (64 * KIB) /* of a pipeline */
 
-enum allreduce { ALLREDUCE_RING, ALLREDUCE_DOUBLING, ALLREDUCE_RABENSEIFNER };
 enum bcast { BCAST_TREE, BCAST_PIPELINE };
 enum allgather { ALLGATHER_RING, ALLGATHER_BRUCK };
 enum alltoall { ALLTOALL_PAIRWISE, ALLTOALL_AT_ONCE, ALLTOALL_RING, ALLTOALL_BRUCK };
 
-/* Returns the algorithm that the user has chosen for a collective, or else that of the rule. */
-static int choose(enum ph__run_collective collective, int by_rule)
+int ph__sim_choose(enum ph__run_collective collective, int by_rule)
 {
     const int8_t chosen = ph__process()->memory->algorithms[collective];
     return chosen != PH_RUN_BY_RULE ? chosen : by_rule;
-}
-
-static void *allocate(size_t bytes)
-{
-    void *data = malloc(bytes + 1);
-    if (data == NULL)
-        ph__process_fail(5, "rank %u is out of memory", ph__process()->rank);
-    return data;
-}
-
-static void *copy_of(const void *data, size_t bytes)
-{
-    return memcpy(allocate(bytes), data, bytes);
 }
 
 /* ---- messages ---- */
@@ -52,26 +34,20 @@ static int32_t start(const struct ph__sim_comm *comm, bool is_send, int peer, co
     return start_runs(comm, is_send, peer, (struct ph__runs){(char *)(uintptr_t)data, bytes, bytes, bytes});
 }
 
-static void send(const struct ph__sim_comm *comm, int to, const void *data, size_t bytes)
+void ph__sim_send(const struct ph__sim_comm *comm, int to, const void *data, size_t bytes)
 {
     const int32_t number = start(comm, true, to, data, bytes);
     (void)ph__request_finish_all(&number, 1);
 }
 
-static void receive(const struct ph__sim_comm *comm, int from, void *data, size_t bytes)
+void ph__sim_receive(const struct ph__sim_comm *comm, int from, void *data, size_t bytes)
 {
     const int32_t number = start(comm, false, from, data, bytes);
     (void)ph__request_finish_all(&number, 1);
 }
 
-/* A part of a buffer. */
-struct part {
-    void *data;
-    size_t bytes;
-};
-
-static void exchange(
-    const struct ph__sim_comm *comm, int to, struct part sent, int from, struct part received)
+void ph__sim_exchange(
+    const struct ph__sim_comm *comm, int to, struct ph__part sent, int from, struct ph__part received)
 {
     const int32_t first = start(comm, false, from, received.data, received.bytes);
     const int32_t numbers[] = {first, start(comm, true, to, sent.data, sent.bytes)};
@@ -80,18 +56,8 @@ static void exchange(
 
 /* ---- schedules ---- */
 
-/* A schedule that is played: its bytes are items of item_bytes. */
-struct play {
-    const struct ph__sim_comm *comm;
-    struct schedule schedule;
-    uint32_t place;
-    size_t item_bytes;
-    char *buffer;
-    const char *source; /* of an AlltoAll that sends from a buffer of its own; else NULL */
-    const struct ph__sim_reduction *reduction;
-};
-
-static int32_t start_message(const struct play *play, const struct schedule_message *message, char *scratch)
+static int32_t start_message(
+    const struct ph__play *play, const struct schedule_message *message, char *scratch)
 {
     const size_t item = play->item_bytes;
     const char *buffer = !message->is_receive && play->source != NULL ? play->source : play->buffer;
@@ -102,7 +68,7 @@ static int32_t start_message(const struct play *play, const struct schedule_mess
     return start_runs(play->comm, !message->is_receive, (int)message->peer, runs);
 }
 
-static void play_step(const struct play *play, const struct schedule_message *messages, size_t count,
+static void play_step(const struct ph__play *play, const struct schedule_message *messages, size_t count,
     int32_t *numbers, char *scratch)
 {
     for (size_t i = 0; i < count; i++)
@@ -114,12 +80,13 @@ static void play_step(const struct play *play, const struct schedule_message *me
                 messages[i].bytes);
 }
 
-static void play(const struct play *play)
+void ph__sim_play(const struct ph__play *play)
 {
     const size_t most = schedule_most_messages(&play->schedule);
-    struct schedule_message *messages = allocate(most * sizeof *messages);
-    int32_t *numbers = allocate(most * sizeof *numbers);
-    char *scratch = play->reduction != NULL ? allocate(play->schedule.bytes * play->item_bytes) : NULL;
+    struct schedule_message *messages = ph__sim_allocate(most * sizeof *messages);
+    int32_t *numbers = ph__sim_allocate(most * sizeof *numbers);
+    char *scratch =
+        play->reduction != NULL ? ph__sim_allocate(play->schedule.bytes * play->item_bytes) : NULL;
     for (size_t step = 0; step < schedule_num_steps(&play->schedule); step++) {
         const size_t count = schedule_step(&play->schedule, play->place, step, messages);
         if (count > 0)
@@ -136,12 +103,12 @@ static void pipeline(const struct ph__sim_comm *comm, void *data, size_t bytes, 
 {
     const int place = (comm->rank - root + comm->size) % comm->size;
     const size_t num_segments = (bytes + SEGMENT_BYTES - 1) / SEGMENT_BYTES;
-    int32_t *numbers = allocate(num_segments * sizeof *numbers);
+    int32_t *numbers = ph__sim_allocate(num_segments * sizeof *numbers);
     for (size_t i = 0; i < num_segments; i++) {
         char *segment = (char *)data + i * SEGMENT_BYTES;
         const size_t length = i + 1 < num_segments ? SEGMENT_BYTES : bytes - i * SEGMENT_BYTES;
         if (place > 0)
-            receive(comm, (comm->rank + comm->size - 1) % comm->size, segment, length);
+            ph__sim_receive(comm, (comm->rank + comm->size - 1) % comm->size, segment, length);
         if (place + 1 < comm->size)
             numbers[i] = start(comm, true, (comm->rank + 1) % comm->size, segment, length);
     }
@@ -150,19 +117,19 @@ static void pipeline(const struct ph__sim_comm *comm, void *data, size_t bytes, 
     free(numbers);
 }
 
-static void bcast(const struct ph__sim_comm *comm, void *data, size_t bytes, int root)
+void ph__sim_bcast(const struct ph__sim_comm *comm, void *data, size_t bytes, int root)
 {
     const bool is_long = bytes >= SEGMENT_BYTES * (size_t)comm->size;
     if (comm->size == 1)
         return;
-    if (choose(PH_RUN_bcast, is_long ? BCAST_PIPELINE : BCAST_TREE) == BCAST_PIPELINE) {
+    if (ph__sim_choose(PH_RUN_bcast, is_long ? BCAST_PIPELINE : BCAST_TREE) == BCAST_PIPELINE) {
         pipeline(comm, data, bytes, root);
         return;
     }
-    uint32_t *order = allocate((size_t)comm->size * sizeof *order);
+    uint32_t *order = ph__sim_allocate((size_t)comm->size * sizeof *order);
     for (int i = 0; i < comm->size; i++)
         order[i] = (uint32_t)((root + i) % comm->size);
-    play(&(struct play){.comm = comm,
+    ph__sim_play(&(struct ph__play){.comm = comm,
         .schedule = {SCHEDULE_TREE, (uint32_t)comm->size, bytes, order},
         .place = (uint32_t)((comm->rank - root + comm->size) % comm->size),
         .item_bytes = 1,
@@ -170,62 +137,24 @@ static void bcast(const struct ph__sim_comm *comm, void *data, size_t bytes, int
     free(order);
 }
 
-/* Reduces along a binomial tree; an operation that does not commute gets the ranks' numbers in their order,
- * at rank 0, which passes the result on. data: own numbers; replaced. At the root the result. */
-static void reduce(const struct ph__sim_comm *comm, void *data, size_t count,
-    const struct ph__sim_reduction *reduction, int root)
-{
-    const int n = comm->size, base = reduction->op->commutes ? root : 0;
-    const int place = (comm->rank - base + n) % n;
-    const size_t bytes = count * reduction->type->extent;
-    char *own = data, *other = allocate(bytes), *buffer = other;
-    for (int distance = 1; distance < n; distance *= 2) {
-        if (place & distance) {
-            send(comm, (place - distance + base) % n, own, bytes);
-            break;
-        }
-        if (place + distance >= n)
-            continue;
-        receive(comm, (place + distance + base) % n, other, bytes);
-        ph__sim_reduce(reduction, own, other, count);
-        char *kept = own;
-        own = other;
-        other = kept;
-    }
-    if (own != data)
-        memcpy(data, own, bytes);
-    free(buffer);
-    if (base != root && comm->rank == base)
-        send(comm, root, data, bytes);
-    if (base != root && comm->rank == root)
-        receive(comm, base, data, bytes);
-}
-
-/* Buffers of a rank for all ranks: rank i's part. */
-struct parts {
-    char *data;
-    const int *counts, *places; /* (size) in items; NULL: `count` each, one behind the other */
-    size_t count, item_bytes;
-};
-
-static struct part part_of(const struct parts *parts, int rank)
+struct ph__part ph__sim_part(const struct ph__parts *parts, int rank)
 {
     const size_t count = parts->counts != NULL ? (size_t)parts->counts[rank] : parts->count;
     const size_t place = parts->places != NULL ? (size_t)parts->places[rank] : parts->count * (size_t)rank;
-    return (struct part){parts->data + place * parts->item_bytes, count * parts->item_bytes};
+    return (struct ph__part){parts->data + place * parts->item_bytes, count * parts->item_bytes};
 }
 
 /* Passes parts between the root and all others. own: of this rank; NULL data: it stands in its place. */
-static int pass_parts(
-    const struct ph__sim_comm *comm, const struct parts *parts, struct part own, int root, bool is_gather)
+static int pass_parts(const struct ph__sim_comm *comm, const struct ph__parts *parts, struct ph__part own,
+    int root, bool is_gather)
 {
-    int32_t *numbers = allocate((size_t)comm->size * sizeof *numbers);
+    int32_t *numbers = ph__sim_allocate((size_t)comm->size * sizeof *numbers);
     size_t num_started = 0;
     ph__process_enter();
     if (comm->rank != root)
         numbers[num_started++] = start(comm, is_gather, root, own.data, own.bytes);
     for (int i = 0; i < comm->size && comm->rank == root; i++) {
-        const struct part part = part_of(parts, i);
+        const struct ph__part part = ph__sim_part(parts, i);
         if (i != root)
             numbers[num_started++] = start(comm, !is_gather, i, part.data, part.bytes);
         else if (own.data != MPI_IN_PLACE)
@@ -242,26 +171,26 @@ static size_t extent_of(MPI_Datatype type)
     return ph__sim_type(type)->extent;
 }
 
-static struct part part(const void *data, int count, MPI_Datatype type)
+static struct ph__part part(const void *data, int count, MPI_Datatype type)
 {
     const bool is_there = data != MPI_IN_PLACE;
-    return (struct part){(void *)(uintptr_t)data, is_there ? (size_t)count * extent_of(type) : 0};
+    return (struct ph__part){(void *)(uintptr_t)data, is_there ? (size_t)count * extent_of(type) : 0};
 }
 
 /* Describes parts whose counts only the root need know. */
-static struct parts parts_at(const struct ph__sim_comm *comm, int root, const void *data, const int *counts,
-    const int *places, int count, MPI_Datatype type)
+static struct ph__parts parts_at(const struct ph__sim_comm *comm, int root, const void *data,
+    const int *counts, const int *places, int count, MPI_Datatype type)
 {
     if (comm->rank != root)
-        return (struct parts){0};
-    return (struct parts){(char *)(uintptr_t)data, counts, places, (size_t)count, extent_of(type)};
+        return (struct ph__parts){0};
+    return (struct ph__parts){(char *)(uintptr_t)data, counts, places, (size_t)count, extent_of(type)};
 }
 
 PH_MPI(Gatherv, const void *data, int count, MPI_Datatype type, void *data_out, const int counts[],
     const int places[], MPI_Datatype type_out, int root, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct parts parts = parts_at(comm, root, data_out, counts, places, 0, type_out);
+    const struct ph__parts parts = parts_at(comm, root, data_out, counts, places, 0, type_out);
     return pass_parts(comm, &parts, part(data, count, type), root, true);
 }
 
@@ -269,7 +198,7 @@ PH_MPI(Gather, const void *data, int count, MPI_Datatype type, void *data_out, i
     MPI_Datatype type_out, int root, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct parts parts = parts_at(comm, root, data_out, NULL, NULL, count_out, type_out);
+    const struct ph__parts parts = parts_at(comm, root, data_out, NULL, NULL, count_out, type_out);
     return pass_parts(comm, &parts, part(data, count, type), root, true);
 }
 
@@ -277,7 +206,7 @@ PH_MPI(Scatterv, const void *data, const int counts[], const int places[], MPI_D
     int count_out, MPI_Datatype type_out, int root, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct parts parts = parts_at(comm, root, data, counts, places, 0, type);
+    const struct ph__parts parts = parts_at(comm, root, data, counts, places, 0, type);
     return pass_parts(comm, &parts, part(data_out, count_out, type_out), root, false);
 }
 
@@ -285,14 +214,14 @@ PH_MPI(Scatter, const void *data, int count, MPI_Datatype type, void *data_out, 
     MPI_Datatype type_out, int root, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct parts parts = parts_at(comm, root, data, NULL, NULL, count, type);
+    const struct ph__parts parts = parts_at(comm, root, data, NULL, NULL, count, type);
     return pass_parts(comm, &parts, part(data_out, count_out, type_out), root, false);
 }
 
 PH_MPI(Bcast, void *data, int count, MPI_Datatype type, int root, MPI_Comm handle)
 {
     ph__process_enter();
-    bcast(ph__sim_comm(handle), data, (size_t)count * extent_of(type), root);
+    ph__sim_bcast(ph__sim_comm(handle), data, (size_t)count * extent_of(type), root);
     ph__process_leave();
     return MPI_SUCCESS;
 }
@@ -301,10 +230,10 @@ PH_MPI(Bcast, void *data, int count, MPI_Datatype type, int root, MPI_Comm handl
 PH_MPI(Barrier, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct part nothing = {NULL, 0};
+    const struct ph__part nothing = {NULL, 0};
     ph__process_enter();
     for (int distance = 1; distance < comm->size; distance *= 2)
-        exchange(comm, (comm->rank + distance) % comm->size, nothing,
+        ph__sim_exchange(comm, (comm->rank + distance) % comm->size, nothing,
             (comm->rank - distance + comm->size) % comm->size, nothing);
     ph__process_leave();
     return MPI_SUCCESS;
@@ -312,24 +241,24 @@ PH_MPI(Barrier, MPI_Comm handle)
 
 /* ---- all to all ---- */
 
-static void gather_along_ring(const struct ph__sim_comm *comm, const struct parts *parts)
+static void gather_along_ring(const struct ph__sim_comm *comm, const struct ph__parts *parts)
 {
     const int n = comm->size, next = (comm->rank + 1) % n, former = (comm->rank + n - 1) % n;
     for (int step = 0; step + 1 < n; step++)
-        exchange(comm, next, part_of(parts, (comm->rank - step + n) % n), former,
-            part_of(parts, (comm->rank - step - 1 + n) % n));
+        ph__sim_exchange(comm, next, ph__sim_part(parts, (comm->rank - step + n) % n), former,
+            ph__sim_part(parts, (comm->rank - step - 1 + n) % n));
 }
 
 /* Doubles the parts that a rank has, those of the ranks ahead, in each step. */
 static void gather_by_bruck(const struct ph__sim_comm *comm, char *data, size_t bytes)
 {
     const int n = comm->size;
-    char *ahead = allocate((size_t)n * bytes);
+    char *ahead = ph__sim_allocate((size_t)n * bytes);
     memcpy(ahead, data + (size_t)comm->rank * bytes, bytes);
     for (int have = 1; have < n; have *= 2) {
         const size_t length = (size_t)(have < n - have ? have : n - have) * bytes;
-        exchange(comm, (comm->rank - have + n) % n, (struct part){ahead, length}, (comm->rank + have) % n,
-            (struct part){ahead + (size_t)have * bytes, length});
+        ph__sim_exchange(comm, (comm->rank - have + n) % n, (struct ph__part){ahead, length},
+            (comm->rank + have) % n, (struct ph__part){ahead + (size_t)have * bytes, length});
     }
     for (int i = 0; i < n; i++)
         memcpy(data + (size_t)((comm->rank + i) % n) * bytes, ahead + (size_t)i * bytes, bytes);
@@ -339,8 +268,8 @@ static void gather_by_bruck(const struct ph__sim_comm *comm, char *data, size_t 
 void ph__sim_allgather(const struct ph__sim_comm *comm, void *data, size_t bytes)
 {
     const bool is_short = bytes * (size_t)comm->size < 80 * KIB;
-    const struct parts parts = {.data = data, .count = 1, .item_bytes = bytes};
-    if (choose(PH_RUN_allgather, is_short ? ALLGATHER_BRUCK : ALLGATHER_RING) == ALLGATHER_BRUCK)
+    const struct ph__parts parts = {.data = data, .count = 1, .item_bytes = bytes};
+    if (ph__sim_choose(PH_RUN_allgather, is_short ? ALLGATHER_BRUCK : ALLGATHER_RING) == ALLGATHER_BRUCK)
         gather_by_bruck(comm, data, bytes);
     else
         gather_along_ring(comm, &parts);
@@ -363,10 +292,10 @@ PH_MPI(Allgatherv, const void *data, int count, MPI_Datatype type, void *data_ou
     const int places[], MPI_Datatype type_out, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct parts parts = {data_out, counts, places, 0, extent_of(type_out)};
+    const struct ph__parts parts = {data_out, counts, places, 0, extent_of(type_out)};
     ph__process_enter();
     if (data != MPI_IN_PLACE)
-        memcpy(part_of(&parts, comm->rank).data, data, part(data, count, type).bytes);
+        memcpy(ph__sim_part(&parts, comm->rank).data, data, part(data, count, type).bytes);
     gather_along_ring(comm, &parts);
     ph__process_leave();
     return MPI_SUCCESS;
@@ -387,8 +316,8 @@ static void alltoall(const struct ph__sim_comm *comm, const char *data, char *da
         [ALLTOALL_BRUCK] = SCHEDULE_BRUCK};
     const int n = comm->size, by_size = bytes <= 32 * KIB ? ALLTOALL_AT_ONCE : ALLTOALL_PAIRWISE;
     const enum schedule_kind kind =
-        kinds[choose(PH_RUN_alltoall, bytes <= 256 && n >= 8 ? ALLTOALL_BRUCK : by_size)];
-    struct play played = {.comm = comm,
+        kinds[ph__sim_choose(PH_RUN_alltoall, bytes <= 256 && n >= 8 ? ALLTOALL_BRUCK : by_size)];
+    struct ph__play played = {.comm = comm,
         .schedule = {kind, (uint32_t)n, (size_t)n * bytes, NULL},
         .place = (uint32_t)comm->rank,
         .item_bytes = 1,
@@ -399,13 +328,13 @@ static void alltoall(const struct ph__sim_comm *comm, const char *data, char *da
     if (n == 1)
         return;
     if (!schedule_passes_on(kind)) {
-        play(&played);
+        ph__sim_play(&played);
         return;
     }
     played.source = NULL;
-    played.buffer = allocate((size_t)n * bytes);
+    played.buffer = ph__sim_allocate((size_t)n * bytes);
     turn(played.buffer, data, n, comm->rank, 1, bytes);
-    play(&played);
+    ph__sim_play(&played);
     turn(data_out, played.buffer, n, comm->rank, -1, bytes); /* block i is the one from i behind */
     free(played.buffer);
 }
@@ -418,7 +347,7 @@ PH_MPI(Alltoall, const void *data, int count, MPI_Datatype type, void *data_out,
     (void)count;
     (void)type;
     ph__process_enter();
-    void *copy = data == MPI_IN_PLACE ? copy_of(data_out, bytes * (size_t)comm->size) : NULL;
+    void *copy = data == MPI_IN_PLACE ? ph__sim_copy(data_out, bytes * (size_t)comm->size) : NULL;
     alltoall(comm, copy != NULL ? copy : data, data_out, bytes);
     free(copy);
     ph__process_leave();
@@ -430,211 +359,25 @@ PH_MPI(Alltoallv, const void *data, const int counts[], const int places[], MPI_
     const int counts_out[], const int places_out[], MPI_Datatype type_out, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct parts received = {data_out, counts_out, places_out, 0, extent_of(type_out)};
+    const struct ph__parts received = {data_out, counts_out, places_out, 0, extent_of(type_out)};
     const bool is_there = data != MPI_IN_PLACE;
-    const struct parts sent =
-        is_there ? (struct parts){(char *)(uintptr_t)data, counts, places, 0, extent_of(type)} : received;
+    const struct ph__parts sent =
+        is_there ? (struct ph__parts){(char *)(uintptr_t)data, counts, places, 0, extent_of(type)} : received;
     const int n = comm->size;
-    int32_t *numbers = allocate(2 * (size_t)n * sizeof *numbers);
+    int32_t *numbers = ph__sim_allocate(2 * (size_t)n * sizeof *numbers);
     size_t num_started = 0;
     ph__process_enter();
     for (int is_send = 0; is_send < 2; is_send++)
         for (int distance = 1; distance < n; distance++) {
             const int peer = (comm->rank + (is_send ? distance : n - distance)) % n;
-            const struct part passed = part_of(is_send ? &sent : &received, peer);
+            const struct ph__part passed = ph__sim_part(is_send ? &sent : &received, peer);
             numbers[num_started++] = start(comm, is_send, peer, passed.data, passed.bytes);
         }
-    const struct part own = part_of(&sent, comm->rank);
+    const struct ph__part own = ph__sim_part(&sent, comm->rank);
     if (is_there)
-        memcpy(part_of(&received, comm->rank).data, own.data, own.bytes);
+        memcpy(ph__sim_part(&received, comm->rank).data, own.data, own.bytes);
     (void)ph__request_finish_all(numbers, num_started);
     free(numbers);
     ph__process_leave();
     return MPI_SUCCESS;
-}
-
-/* ---- reductions ---- */
-
-/* Plays an algorithm that takes a power of two of ranks. Surplus ranks give their numbers to a neighbour
- * first, and get the result from it. */
-static void allreduce_by_halves(struct play *played)
-{
-    const struct ph__sim_comm *comm = played->comm;
-    const size_t count = played->schedule.bytes, bytes = count * played->item_bytes;
-    int power = 1;
-    while (2 * power <= comm->size)
-        power *= 2;
-    const int surplus = comm->size - power, rank = comm->rank;
-    const bool is_folded = rank < 2 * surplus;
-    if (is_folded && rank % 2 != 0) {
-        send(comm, rank - 1, played->buffer, bytes);
-        receive(comm, rank - 1, played->buffer, bytes);
-        return;
-    }
-    if (is_folded) {
-        char *other = allocate(bytes);
-        receive(comm, rank + 1, other, bytes);
-        ph__sim_reduce(played->reduction, other, played->buffer, count);
-        free(other);
-    }
-    uint32_t *order = allocate((size_t)power * sizeof *order);
-    for (int place = 0; place < power; place++)
-        order[place] = (uint32_t)(place < surplus ? 2 * place : place + surplus);
-    played->place = (uint32_t)(is_folded ? rank / 2 : rank - surplus);
-    played->schedule.order = order;
-    played->schedule.num_ranks = (uint32_t)power;
-    if (power > 1)
-        play(played);
-    free(order);
-    if (is_folded)
-        send(comm, rank + 1, played->buffer, bytes);
-}
-
-static void allreduce(
-    const struct ph__sim_comm *comm, void *data, size_t count, const struct ph__sim_reduction *reduction)
-{
-    const size_t bytes = count * reduction->type->extent;
-    const int by_size = bytes < KIB * KIB ? ALLREDUCE_RABENSEIFNER : ALLREDUCE_RING;
-    const int chosen = choose(PH_RUN_allreduce, bytes < 10 * KIB ? ALLREDUCE_DOUBLING : by_size);
-    struct play played = {.comm = comm,
-        .schedule = {SCHEDULE_RING, (uint32_t)comm->size, count, NULL},
-        .place = (uint32_t)comm->rank,
-        .item_bytes = reduction->type->extent,
-        .buffer = data,
-        .reduction = reduction};
-    if (comm->size == 1)
-        return;
-    if (!reduction->op->commutes) {
-        reduce(comm, data, count, reduction, 0);
-        bcast(comm, data, bytes, 0);
-    } else if (chosen == ALLREDUCE_RING) {
-        play(&played);
-    } else {
-        played.schedule.kind = chosen == ALLREDUCE_DOUBLING ? SCHEDULE_DOUBLING : SCHEDULE_RABENSEIFNER;
-        allreduce_by_halves(&played);
-    }
-}
-
-static struct ph__sim_reduction reduction_of(MPI_Datatype type, MPI_Op op)
-{
-    return (struct ph__sim_reduction){ph__sim_type(type), ph__sim_op(op)};
-}
-
-PH_MPI(Allreduce, const void *data, void *data_out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm handle)
-{
-    const struct ph__sim_reduction reduction = reduction_of(type, op);
-    ph__process_enter();
-    if (data != MPI_IN_PLACE)
-        memcpy(data_out, data, part(data, count, type).bytes);
-    allreduce(ph__sim_comm(handle), data_out, (size_t)count, &reduction);
-    ph__process_leave();
-    return MPI_SUCCESS;
-}
-
-PH_MPI(Reduce, const void *data, void *data_out, int count, MPI_Datatype type, MPI_Op op, int root,
-    MPI_Comm handle)
-{
-    const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct ph__sim_reduction reduction = reduction_of(type, op);
-    const size_t bytes = (size_t)count * reduction.type->extent;
-    ph__process_enter();
-    void *numbers = copy_of(data == MPI_IN_PLACE ? data_out : data, bytes);
-    reduce(comm, numbers, (size_t)count, &reduction, root);
-    if (comm->rank == root)
-        memcpy(data_out, numbers, bytes);
-    free(numbers);
-    ph__process_leave();
-    return MPI_SUCCESS;
-}
-
-/* Passes parts along a ring, where each rank adds its own, until each has come to its rank. */
-static void scatter_sums(const struct ph__sim_comm *comm, const struct parts *parts,
-    const struct ph__sim_reduction *reduction, size_t bytes)
-{
-    const int n = comm->size;
-    char *scratch = allocate(bytes);
-    for (int step = 0; step + 1 < n; step++) {
-        const struct part sent = part_of(parts, (comm->rank - step - 1 + n) % n);
-        const struct part sum = part_of(parts, (comm->rank - step - 2 + 2 * n) % n);
-        exchange(
-            comm, (comm->rank + 1) % n, sent, (comm->rank + n - 1) % n, (struct part){scratch, sum.bytes});
-        ph__sim_reduce(reduction, scratch, sum.data, sum.bytes / reduction->type->extent);
-    }
-    free(scratch);
-}
-
-static int reduce_scatter(const void *data, void *data_out, const int *counts, MPI_Datatype type, MPI_Op op,
-    const struct ph__sim_comm *comm)
-{
-    const struct ph__sim_reduction reduction = reduction_of(type, op);
-    int *places = allocate((size_t)comm->size * sizeof *places), total = 0;
-    for (int i = 0; i < comm->size; i++) {
-        places[i] = total;
-        total += counts[i];
-    }
-    ph__process_enter();
-    const size_t bytes = (size_t)total * reduction.type->extent;
-    char *numbers = copy_of(data == MPI_IN_PLACE ? data_out : data, bytes);
-    const struct parts parts = {numbers, counts, places, 0, reduction.type->extent};
-    if (reduction.op->commutes) {
-        scatter_sums(comm, &parts, &reduction, bytes);
-    } else { /* all get all, and keep theirs */
-        reduce(comm, numbers, (size_t)total, &reduction, 0);
-        bcast(comm, numbers, bytes, 0);
-    }
-    memcpy(data_out, part_of(&parts, comm->rank).data, part_of(&parts, comm->rank).bytes);
-    free(numbers);
-    free(places);
-    ph__process_leave();
-    return MPI_SUCCESS;
-}
-
-PH_MPI(Reduce_scatter, const void *data, void *data_out, const int counts[], MPI_Datatype type, MPI_Op op,
-    MPI_Comm handle)
-{
-    return reduce_scatter(data, data_out, counts, type, op, ph__sim_comm(handle));
-}
-
-PH_MPI(Reduce_scatter_block, const void *data, void *data_out, int count, MPI_Datatype type, MPI_Op op,
-    MPI_Comm handle)
-{
-    const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    int *counts = allocate((size_t)comm->size * sizeof *counts);
-    for (int i = 0; i < comm->size; i++)
-        counts[i] = count;
-    const int status = reduce_scatter(data, data_out, counts, type, op, comm);
-    free(counts);
-    return status;
-}
-
-/* Passes the result of all former ranks from each rank to the next. */
-static int scan(const void *data, void *data_out, size_t count, MPI_Datatype type, MPI_Op op,
-    const struct ph__sim_comm *comm, bool counts_own)
-{
-    const struct ph__sim_reduction reduction = reduction_of(type, op);
-    const size_t bytes = count * reduction.type->extent;
-    ph__process_enter();
-    char *own = copy_of(data == MPI_IN_PLACE ? data_out : data, bytes), *former = allocate(bytes);
-    if (comm->rank > 0) {
-        receive(comm, comm->rank - 1, former, bytes);
-        ph__sim_reduce(&reduction, former, own, count);
-    }
-    if (comm->rank + 1 < comm->size)
-        send(comm, comm->rank + 1, own, bytes);
-    if (counts_own || comm->rank > 0)
-        memcpy(data_out, counts_own ? own : former, bytes);
-    free(own);
-    free(former);
-    ph__process_leave();
-    return MPI_SUCCESS;
-}
-
-PH_MPI(Scan, const void *data, void *data_out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm handle)
-{
-    return scan(data, data_out, (size_t)count, type, op, ph__sim_comm(handle), true);
-}
-
-PH_MPI(Exscan, const void *data, void *data_out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm handle)
-{
-    return scan(data, data_out, (size_t)count, type, op, ph__sim_comm(handle), false);
 }

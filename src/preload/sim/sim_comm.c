@@ -23,22 +23,14 @@ const struct ph__sim_comm *ph__sim_comm(MPI_Comm handle)
     return comms[number];
 }
 
-static void *allocate(size_t bytes)
-{
-    void *data = malloc(bytes);
-    if (data == NULL)
-        ph__process_fail(5, "rank %u is out of memory", ph__process()->rank);
-    return data;
-}
-
 static struct ph__sim_comm *add_comm(uint32_t context, int size)
 {
     if (num_comms == MOST_COMMS)
         ph__process_fail(2, "more than %d communicators are not simulated", MOST_COMMS);
-    struct ph__sim_comm *comm = allocate(sizeof *comm);
+    struct ph__sim_comm *comm = ph__sim_allocate(sizeof *comm);
     *comm = (struct ph__sim_comm){.context = context,
         .size = size,
-        .ranks = allocate((size_t)size * sizeof *comm->ranks),
+        .ranks = ph__sim_allocate((size_t)size * sizeof *comm->ranks),
         .number = num_comms,
         .handle = PH_HANDLE(MPI_Comm, num_comms)};
     comms[num_comms++] = comm;
@@ -319,7 +311,7 @@ PH_MPI_RETURNS(MPI_Comm, Comm_f2c, MPI_Fint comm)
 }
 #endif
 
-/* What a rank brings to a split. */
+/* A rank's part in a split. */
 struct choice {
     int color, key, rank;
     uint32_t context; /* the first of as many as there are ranks: the parent's first rank's counts */
@@ -357,7 +349,7 @@ static MPI_Comm join(const struct ph__sim_comm *parent, struct choice *choices)
 static MPI_Comm split(MPI_Comm handle, int color, int key)
 {
     const struct ph__sim_comm *parent = ph__sim_comm(handle);
-    struct choice *choices = allocate((size_t)parent->size * sizeof *choices);
+    struct choice *choices = ph__sim_allocate((size_t)parent->size * sizeof *choices);
     ph__process_enter();
     choices[parent->rank] = (struct choice){.color = color, .key = key, .rank = parent->rank};
     if (parent->rank == 0)

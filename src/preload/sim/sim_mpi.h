@@ -23,6 +23,10 @@
 #define PH_HANDLE(type, number) ((type)(intptr_t)(PH_HANDLE_BASE + (number)))
 #define PH_HANDLE_NUMBER(handle) ((intptr_t)(handle)-PH_HANDLE_BASE)
 
+/* Allocate memory, or end the program; the copy is of `bytes` bytes. Freed by free. */
+void *ph__sim_allocate(size_t bytes);
+void *ph__sim_copy(const void *data, size_t bytes);
+
 /* ---- types and operations: sim_type.c ---- */
 
 enum ph__sim_op_kind {
@@ -56,7 +60,7 @@ struct ph__sim_op {
     MPI_User_function *user;
 };
 
-/* These end the program where the handle is not one that is simulated. */
+/* Return what a handle stands for; they end the program where it is not simulated. */
 const struct ph__sim_type *ph__sim_type(MPI_Datatype handle);
 const struct ph__sim_op *ph__sim_op(MPI_Op handle);
 

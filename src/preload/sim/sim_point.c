@@ -253,7 +253,7 @@ PH_MPI(Request_free, MPI_Request *handle)
 
 /* ---- completing ---- */
 
-/* What is to be completed, and where it goes. */
+/* Requests that are to be completed, and where their results go. */
 struct completion {
     int count;
     MPI_Request *handles;

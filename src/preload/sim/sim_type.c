@@ -1,8 +1,22 @@
 /* Datatypes without gaps between their items, and operations on them. */
 #include <complex.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "preload/sim/sim_mpi.h"
+
+void *ph__sim_allocate(size_t bytes)
+{
+    void *data = malloc(bytes + 1);
+    if (data == NULL)
+        ph__process_fail(5, "rank %u is out of memory", ph__process()->rank);
+    return data;
+}
+
+void *ph__sim_copy(const void *data, size_t bytes)
+{
+    return memcpy(ph__sim_allocate(bytes), data, bytes);
+}
 
 /* ---- reductions ---- */
 
@@ -33,7 +47,7 @@
         EACH(from[i] | to[i]) \
     case PH_OP_BXOR:          \
         EACH(from[i] ^ to[i])
-/* Of two equal values the one with the lower index is taken. */
+/* Takes the lower index of two equal values. */
 #define WINS(less) \
     (from[i].value less to[i].value || (from[i].value == to[i].value && from[i].index < to[i].index))
 #define EACH_PAIR(less)                \
@@ -84,28 +98,28 @@ REDUCE(two_ints, PAIR(int), PLACES)
 
 /* ---- types ---- */
 
-#define TYPES(ONE, TWO)                                                                                      \
-    ONE(MPI_CHAR, int8, char)                                                                                \
-    ONE(MPI_SIGNED_CHAR, int8, char)                                                                         \
-    ONE(MPI_UNSIGNED_CHAR, uint8, char)                                                                      \
-    ONE(MPI_BYTE, uint8, char) ONE(MPI_PACKED, uint8, char) ONE(MPI_SHORT, int16, short) ONE(                \
-        MPI_UNSIGNED_SHORT, uint16, short) ONE(MPI_INT, int32, int) ONE(MPI_UNSIGNED, uint32, int)           \
-        ONE(MPI_LONG, int64, long) ONE(MPI_UNSIGNED_LONG, uint64, long) ONE(MPI_LONG_LONG, int64, long) ONE( \
-            MPI_UNSIGNED_LONG_LONG, uint64, long) ONE(MPI_WCHAR, int32, int) ONE(MPI_C_BOOL, uint8, char)    \
-            ONE(MPI_INT8_T, int8, char) ONE(MPI_INT16_T, int16, short) ONE(MPI_INT32_T, int32, int) ONE(     \
-                MPI_INT64_T, int64, long) ONE(MPI_UINT8_T, uint8, char) ONE(MPI_UINT16_T, uint16, short)     \
-                ONE(MPI_UINT32_T, uint32, int) ONE(MPI_UINT64_T, uint64, long) ONE(MPI_AINT, int64, long)    \
-                    ONE(MPI_OFFSET, int64, long) ONE(MPI_COUNT, int64, long) ONE(MPI_FLOAT, float32, float)  \
-                        ONE(MPI_DOUBLE, float64, double) ONE(MPI_LONG_DOUBLE, long_float, long double)       \
-                            ONE(MPI_C_COMPLEX, complex64, float complex) ONE(MPI_C_DOUBLE_COMPLEX,           \
-                                complex128, double complex) TWO(MPI_FLOAT_INT, float_int, float)             \
-                                TWO(MPI_DOUBLE_INT, double_int, double) TWO(MPI_LONG_INT, long_int, long)    \
-                                    TWO(MPI_SHORT_INT, short_int, short) TWO(MPI_2INT, two_ints, int)
-
-static const struct ph__sim_type types[] = {
-#define ONE(handle, reduce, type) {handle, sizeof(type), sizeof(type), reduce},
-#define TWO(handle, reduce, type) {handle, sizeof(type) + sizeof(int), sizeof(PAIR(type)), reduce},
-    TYPES(ONE, TWO)};
+#define ONE(handle, reduce, type)                  \
+    {                                              \
+        handle, sizeof(type), sizeof(type), reduce \
+    }
+#define TWO(handle, reduce, type)                                      \
+    {                                                                  \
+        handle, sizeof(type) + sizeof(int), sizeof(PAIR(type)), reduce \
+    }
+static const struct ph__sim_type types[] = {ONE(MPI_CHAR, int8, char), ONE(MPI_SIGNED_CHAR, int8, char),
+    ONE(MPI_UNSIGNED_CHAR, uint8, char), ONE(MPI_BYTE, uint8, char), ONE(MPI_PACKED, uint8, char),
+    ONE(MPI_SHORT, int16, short), ONE(MPI_UNSIGNED_SHORT, uint16, short), ONE(MPI_INT, int32, int),
+    ONE(MPI_UNSIGNED, uint32, int), ONE(MPI_LONG, int64, long), ONE(MPI_UNSIGNED_LONG, uint64, long),
+    ONE(MPI_LONG_LONG, int64, long), ONE(MPI_UNSIGNED_LONG_LONG, uint64, long), ONE(MPI_WCHAR, int32, int),
+    ONE(MPI_C_BOOL, uint8, char), ONE(MPI_INT8_T, int8, char), ONE(MPI_INT16_T, int16, short),
+    ONE(MPI_INT32_T, int32, int), ONE(MPI_INT64_T, int64, long), ONE(MPI_UINT8_T, uint8, char),
+    ONE(MPI_UINT16_T, uint16, short), ONE(MPI_UINT32_T, uint32, int), ONE(MPI_UINT64_T, uint64, long),
+    ONE(MPI_AINT, int64, long), ONE(MPI_OFFSET, int64, long), ONE(MPI_COUNT, int64, long),
+    ONE(MPI_FLOAT, float32, float), ONE(MPI_DOUBLE, float64, double),
+    ONE(MPI_LONG_DOUBLE, long_float, long double), ONE(MPI_C_COMPLEX, complex64, float complex),
+    ONE(MPI_C_DOUBLE_COMPLEX, complex128, double complex), TWO(MPI_FLOAT_INT, float_int, float),
+    TWO(MPI_DOUBLE_INT, double_int, double), TWO(MPI_LONG_INT, long_int, long),
+    TWO(MPI_SHORT_INT, short_int, short), TWO(MPI_2INT, two_ints, int)};
 
 enum { MOST_MADE = 1024 };
 static struct ph__sim_type made_types[MOST_MADE];

@@ -177,7 +177,7 @@ static void sum(struct ph__chakra_rank *rank, double begin_us, double end_us)
 
 static void post(struct ph__chakra_rank *rank, bool is_send, int tag, double at_us, uint32_t message)
 {
-    const struct ph__letter letter = {!is_send, is_send, tag, 1000, at_us * 1e3, false};
+    const struct ph__letter letter = {!is_send, is_send, tag, 1000, at_us * 1e3, false, false};
     ph__chakra_message(rank, is_send, &letter, message);
 }
 
@@ -268,7 +268,7 @@ static void an_empty_message_is_named_so(void **state)
     struct ph__chakra *chakra = begin(folder, 1);
     struct ph__chakra_rank *rank = ph__chakra_rank(chakra, 0);
     struct trace trace;
-    const struct ph__letter out = {0, 1, FIRST, 0, 0, false}, in = {1, 0, FIRST, 0, 0, false};
+    const struct ph__letter out = {0, 1, FIRST, 0, 0, false, false}, in = {1, 0, FIRST, 0, 0, false, false};
     ph__chakra_count(rank, true);
     ph__chakra_message(rank, true, &out, PH_MAIL_DONE);
     ph__chakra_message(rank, false, &in, 3);
