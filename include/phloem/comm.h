@@ -18,6 +18,14 @@ extern "C" {
 
 struct ph_comm;
 
+/* Ways in which ranks sum and gather numbers: docs/PARALLEL.md. */
+enum ph_collective {
+    PH_COLLECTIVE_EXCHANGE,
+    PH_COLLECTIVE_HIERARCHICAL,
+    PH_COLLECTIVE_RING,
+    PH_COLLECTIVE_AUTO
+};
+
 struct ph_comm_options {
     size_t size; /* sizeof the struct: phloem/options.h */
     /* NULL or "auto": chosen by the launcher's environment variables; "self": one rank, whatever the

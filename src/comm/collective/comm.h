@@ -66,16 +66,17 @@ struct ph__exchange {
 ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph__comm_call *call,
     const struct ph__exchange *exchange, uint64_t *ticket_out);
 
-/* Replaces data (rows, columns) by the sum of all members' data, added in their order. Every contribution and
- * the sum go through the wire format. staging: ph__comm_staging_bytes of memory, aligned to PH_ALIGNMENT and
+/* Replaces data (rows, columns) by the sum of all members' data, added in their order unless another
+ * collective than exchange is chosen: comm_collectives.h. Every contribution and the sum go through the wire
+ * format. staging: ph__comm_staging_bytes of memory, aligned to PH_ALIGNMENT and
  * in use until the sum is there; NULL: memory that the channel keeps. */
 ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_call *call,
     const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns, ph_real *data,
     void *staging, uint64_t *ticket_out);
-size_t ph__comm_staging_bytes(
-    const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns);
+size_t ph__comm_staging_bytes(const struct ph_comm *comm, const struct ph__group *group,
+    enum ph_wire_format wire, size_t rows, size_t columns);
 /* data (sum of rows_of, columns): sets sum_out (rows_of[own], columns) to the sum of all members' parts for
- * this one. Every contribution goes through the wire format. */
+ * this one, added as in ph__comm_all_reduce_start. Every contribution goes through the wire format. */
 ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph__comm_call *call,
     const struct ph__group *group, enum ph_wire_format wire, const size_t *rows_of, size_t columns,
     const ph_real *data, ph_real *sum_out, uint64_t *ticket_out);

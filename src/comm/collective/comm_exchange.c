@@ -1,5 +1,4 @@
-/* Exchanges that only move bytes: messages between any ranks, the barrier (empty messages), all_gather and
- * broadcast. */
+/* Exchanges that only move bytes: messages between any ranks, the barrier (empty messages) and broadcast. */
 #include <assert.h>
 
 #include "base/memory/absent.h"
@@ -86,58 +85,6 @@ ph_status ph__comm_meet_for(struct ph_comm *comm, const char *what)
 ph_status ph__comm_barrier(struct ph_comm *comm)
 {
     return ph__comm_meet_for(comm, "barrier");
-}
-
-/* ---- gathering ---- */
-
-static size_t count_receives(
-    const struct ph_comm *comm, const struct ph__group *group, const uint64_t *bytes_of)
-{
-    size_t num_requests = 0;
-    for (size_t member = 0; member < group->size; member++) {
-        if (member != group->own && bytes_of[member] > 0)
-            num_requests += ph__operation_num_cuts(comm, bytes_of[member]);
-    }
-    return num_requests;
-}
-
-/* Counts the requests that send the own bytes to num_members members. */
-static size_t count_sends(const struct ph_comm *comm, uint64_t own_bytes, size_t num_members)
-{
-    return own_bytes > 0 ? num_members * ph__operation_num_cuts(comm, own_bytes) : 0;
-}
-
-/* Copies the own bytes to their place at once, and posts the receives of all others. */
-static ph_status receive_all(struct ph_comm *comm, struct ph__operation *operation,
-    const struct ph__group *group, const uint64_t *bytes_of, const void *data, unsigned char *all)
-{
-    for (size_t member = 0; member < group->size; member++) {
-        if (member == group->own && bytes_of[member] > 0)
-            ph__numbers_move(all, data, (size_t)bytes_of[member]);
-        else if (bytes_of[member] > 0)
-            PH_TRY(ph__operation_receive(comm, operation, group->ranks[member], all, bytes_of[member]));
-        if (bytes_of[member] > 0)
-            all += bytes_of[member];
-    }
-    return PH_OK;
-}
-
-/* Sends nothing for a member without bytes: all members know bytes_of. */
-ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph__comm_call *call,
-    const struct ph__group *group, const void *data, const uint64_t *bytes_of, void *all_out,
-    uint64_t *ticket_out)
-{
-    const uint64_t own_bytes = bytes_of[group->own];
-    const size_t num_requests =
-        count_receives(comm, group, bytes_of) + count_sends(comm, own_bytes, group->size - 1);
-    struct ph__operation *operation;
-    PH_TRY(ph__operation_take(comm, call, num_requests, 0, &operation));
-    PH_TRY(receive_all(comm, operation, group, bytes_of, data, all_out));
-    for (size_t k = 1; own_bytes > 0 && k < group->size; k++) {
-        const size_t member = (group->own + k) % group->size;
-        PH_TRY(ph__operation_send(comm, operation, group->ranks[member], data, own_bytes));
-    }
-    return ph__operation_launch(comm, operation, ticket_out);
 }
 
 /* ---- broadcast ---- */

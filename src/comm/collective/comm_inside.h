@@ -7,13 +7,16 @@
  *   comm_wait.c       progress and waiting, and how it ends when a rank fails
  *   comm_patience.c   how a waiting rank passes its time
  *   comm_profile.c    costs of operations
- *   comm_exchange.c, comm_reduce.c   the operations themselves
+ *   comm_exchange.c   operations that only move bytes between any ranks
+ *   comm_parts.c      parts that members own, and how members divide the work (comm_parts.h)
+ *   comm_reduce.c, comm_gather.c   sums and gatherings, of each kind
  *   comm_once.c       operations that are waited for at once
  *   comm_agree.c      texts that must be alike, and statuses that ranks share */
 #ifndef PH_COMM_COMM_INSIDE_H
 #define PH_COMM_COMM_INSIDE_H
 
 #include "comm/collective/comm.h"
+#include "comm/collective/comm_parts.h"
 #include "comm/collective/comm_patience.h"
 #include "comm/watch/watch.h"
 #include "comm/wire/transport.h"
@@ -44,6 +47,15 @@ struct ph__comm_places {
     uint64_t num_processors; /* processors that the neighbours may keep busy together */
 };
 
+/* ---- choices of collectives: comm_create.c ---- */
+
+struct ph__comm_choices { /* zero-initialised: exchange */
+    struct ph__collective_choice choices[PH_COLLECTIVE_MOST_CHOICES];
+    size_t num_choices;
+    struct ph__group inner, outer; /* of the groups; sizes of 0: there are none */
+    uint32_t *order;               /* (world) by position (comm_parts.h); behind it the outer group's ranks */
+};
+
 /* ---- operations in flight: comm_operation.c ---- */
 
 /* An operation in flight has a slot, which keeps its memory for the next operation of the same channel, so
@@ -54,7 +66,7 @@ struct ph__comm_places {
 /* Channel of what the communicator itself starts, one at a time, beside all others. */
 #define PH_COMM_OWN_CHANNEL PH_COMM_MAX_CHANNELS
 
-#define PH_COMM_STAGES 2 /* most stages of an operation */
+#define PH_COMM_STAGES 2 /* tags of an operation, which its stages take in turn */
 
 /* One message of at most cut_bytes. Requests do not move in memory while one is pending. */
 struct ph__request {
@@ -63,17 +75,15 @@ struct ph__request {
     bool is_send;
 };
 
-/* A sum in the wire format: contributions sent to the other members' parts, and received for the own part
- * (comm_reduce.c). */
+/* A sum (comm_reduce.c). */
 struct ph__reduction {
-    const struct ph__group *group;
-    enum ph_wire_format wire;
-    size_t rows, columns; /* of all parts together */
-    size_t own_rows;
-    ph_real *data;          /* all_reduce: (rows, columns); else NULL */
-    ph_real *sum;           /* (own_rows, columns) */
-    size_t slot_bytes;      /* bytes of a contribution to the own part, aligned */
-    unsigned char *staging; /* the caller's or the operation's */
+    struct ph__parts parts;
+    struct ph__parts
+        sums; /* hierarchical: the inner group's sums, of which the outer one's members own parts */
+    size_t sums_at, packed_at; /* in the staging memory */
+    ph_real *sum;              /* of the own part */
+    bool is_for_all;           /* data of the only array are replaced by the sums */
+    unsigned char *staging;    /* the caller's or the operation's */
 };
 
 struct ph__operation {
@@ -86,13 +96,20 @@ struct ph__operation {
     int stage;
     /* Begins the next stage; NULL in the last one. */
     ph_status (*advance)(struct ph_comm *comm, struct ph__operation *operation);
+    size_t round; /* of a ring */
     struct ph__reduction reduction;
+    struct ph__parts gathering; /* parts that members get */
+    /* Begins the stage behind a gathering; NULL: there is none. */
+    ph_status (*advance_gathered)(struct ph_comm *comm, struct ph__operation *operation);
 
     struct ph__request *requests;
     uint32_t *pending; /* indices of the requests that are not done, in the order in which they were posted */
     size_t num_requests, num_pending, requests_capacity, pending_capacity;
     unsigned char *staging; /* aligned to PH_ALIGNMENT */
     size_t staging_capacity;
+    struct ph__array *arrays; /* those of the parts */
+    size_t *bounds;           /* those of arrays whose bounds nobody else keeps */
+    size_t arrays_capacity, bounds_capacity;
     struct ph__operation *next_kept; /* next operation that outlives its failed communicator */
 };
 
@@ -120,6 +137,7 @@ struct ph_comm {
     uint64_t timeout_ns;
     size_t cut_bytes; /* bytes of the largest message */
     struct ph__comm_places places;
+    struct ph__comm_choices choices;
     struct ph__operations operations;
     struct ph__patience patience;
     struct ph__comm_failure failure;
@@ -152,6 +170,11 @@ ph_status ph__operation_take(struct ph_comm *comm, const struct ph__comm_call *c
 /* Makes room for staging; a channel's holds numbers always, or never. PH_ERROR_MEMORY. */
 ph_status ph__operation_reserve(
     struct ph_comm *comm, struct ph__operation *operation, size_t bytes, bool is_of_numbers);
+/* Make room for as many requests at a time; for lists of parts. PH_ERROR_MEMORY. */
+ph_status ph__operation_reserve_requests(
+    struct ph_comm *comm, struct ph__operation *operation, size_t num_requests);
+ph_status ph__operation_reserve_parts(
+    struct ph_comm *comm, struct ph__operation *operation, size_t num_arrays, size_t num_bounds);
 /* Returns into how many requests a message is cut: at least one. */
 size_t ph__operation_num_cuts(const struct ph_comm *comm, uint64_t bytes);
 
@@ -198,6 +221,13 @@ void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out,
 
 /* Meets all ranks in a barrier that errors call `what`. */
 ph_status ph__comm_meet_for(struct ph_comm *comm, const char *what);
+
+/* ---- comm_gather.c ---- */
+
+/* Returns how many requests a stage of gathering has, at most. */
+size_t ph__gather_requests(const struct ph_comm *comm, const struct ph__parts *parts);
+/* Posts the first stage of operation->gathering; advance_gathered follows the last one. */
+ph_status ph__gather_begin(struct ph_comm *comm, struct ph__operation *operation);
 
 /* ---- comm_profile.c ---- */
 

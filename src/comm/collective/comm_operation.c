@@ -73,6 +73,26 @@ ph_status ph__operation_reserve(
     return PH_OK;
 }
 
+ph_status ph__operation_reserve_requests(
+    struct ph_comm *comm, struct ph__operation *operation, size_t num_requests)
+{
+    struct ph__operations *operations = &comm->operations;
+    PH_TRY(grow(operations, (void **)&operation->requests, &operation->requests_capacity, num_requests,
+        sizeof *operation->requests));
+    return grow(operations, (void **)&operation->pending, &operation->pending_capacity, num_requests,
+        sizeof *operation->pending);
+}
+
+ph_status ph__operation_reserve_parts(
+    struct ph_comm *comm, struct ph__operation *operation, size_t num_arrays, size_t num_bounds)
+{
+    struct ph__operations *operations = &comm->operations;
+    PH_TRY(grow(operations, (void **)&operation->arrays, &operation->arrays_capacity, num_arrays,
+        sizeof *operation->arrays));
+    return grow(operations, (void **)&operation->bounds, &operation->bounds_capacity, num_bounds,
+        sizeof *operation->bounds);
+}
+
 ph_status ph__operation_take(struct ph_comm *comm, const struct ph__comm_call *call, size_t num_requests,
     size_t staging_bytes, struct ph__operation **operation_out)
 {
@@ -82,10 +102,7 @@ ph_status ph__operation_take(struct ph_comm *comm, const struct ph__comm_call *c
     PH_TRY(ph__comm_check(comm));
     PH_TRY(find_slot(operations, call->channel, &slot));
     struct ph__operation *operation = operations->slots[slot];
-    PH_TRY(grow(operations, (void **)&operation->requests, &operation->requests_capacity, num_requests,
-        sizeof *operation->requests));
-    PH_TRY(grow(operations, (void **)&operation->pending, &operation->pending_capacity, num_requests,
-        sizeof *operation->pending));
+    PH_TRY(ph__operation_reserve_requests(comm, operation, num_requests));
     PH_TRY(ph__operation_reserve(comm, operation, staging_bytes, false));
     operation->what = call->what;
     PH_TRY(ph__comm_profile_take(comm, operation));
@@ -130,6 +147,8 @@ void ph__operations_fini(struct ph__operations *operations)
         }
         free(operation->requests);
         free(operation->pending);
+        free(operation->arrays);
+        free(operation->bounds);
         ph__numbers_free(operation->staging, operation->staging_capacity);
         free(operation);
     }
@@ -139,7 +158,8 @@ void ph__operations_fini(struct ph__operations *operations)
 
 /* ---- requests ---- */
 
-/* Every channel has a tag for each stage; the last tag of channel 0 is the communicator's own. */
+/* Every channel has tags that its stages take in turn, as messages between two ranks with the same tag keep
+ * their order; the last tag of channel 0 is the communicator's own. */
 #define TAGS_A_CHANNEL ((PH_TRANSPORT_MAX_TAG + 1) / (int)PH_COMM_MAX_CHANNELS)
 _Static_assert(PH_COMM_STAGES < TAGS_A_CHANNEL, "a tag is left for the communicator");
 
@@ -147,7 +167,7 @@ static int tag_of(const struct ph__operation *operation)
 {
     if (operation->channel == PH_COMM_OWN_CHANNEL)
         return TAGS_A_CHANNEL - 1;
-    return (int)operation->channel * TAGS_A_CHANNEL + operation->stage;
+    return (int)operation->channel * TAGS_A_CHANNEL + operation->stage % PH_COMM_STAGES;
 }
 
 uint32_t ph__comm_channel_of(int tag)

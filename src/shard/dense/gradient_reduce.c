@@ -32,8 +32,8 @@ static ph_status start_infer(struct ph__infer *infer)
     infer->outputs[ROWS] =
         ph__dense_type(2, (struct ph_dim[]){ph__dim(num_rows(bucket)), ph__dim(num_columns(bucket))});
     infer->outputs[TICKET] = ph__scalar_type();
-    const size_t bytes =
-        ph__comm_staging_bytes(bucket->group, bucket->sharding->dense, num_rows(bucket), num_columns(bucket));
+    const size_t bytes = ph__comm_staging_bytes(bucket->sharding->comm, bucket->group,
+        bucket->sharding->dense, num_rows(bucket), num_columns(bucket));
     infer->outputs[STAGING] = ph__dense_type(1, (struct ph_dim[]){ph__dim(bytes / sizeof(ph_real))});
     return PH_OK;
 }

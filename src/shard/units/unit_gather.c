@@ -8,44 +8,24 @@ static bool is_packed(const struct ph__unit *unit)
     return unit->wire != PH_WIRE_FP32;
 }
 
-/* ---- messages ----
+/* ---- places ----
  *
- * A member sends each other one the rows of its shards, parameter by parameter. */
+ * A member gives the others the rows of its shards. */
 
-/* Returns where a member's rows of parameter i belong, given what start has in flight: in the whole parameter
- * or, packed, behind all pieces of earlier parameters and members. */
-static void *place_of(
-    const struct ph__call *call, const struct ph__operand *in_flight, size_t i, size_t member)
+/* Returns where the rows of parameter i belong, given what start has in flight: in the whole parameter or,
+ * packed, behind all rows of earlier parameters. */
+static char *place_of(const struct ph__call *call, const struct ph__operand *in_flight, size_t i)
 {
     const struct ph__unit_attributes *attributes = ph__unit_of(call);
     const struct ph__unit *unit = attributes->unit;
-    const struct ph__unit_piece piece = ph__unit_piece(unit, attributes->parameters[i], member);
     if (!is_packed(unit))
-        return (ph_real *)in_flight[i].data + piece.first;
-    return (char *)in_flight->data +
-           ph__wire_bytes(unit->wire, 1, ph__unit_numbers_before(attributes, i) + piece.first);
+        return in_flight[i].data;
+    return (char *)in_flight->data + ph__wire_bytes(unit->wire, 1, ph__unit_numbers_before(attributes, i));
 }
 
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph__unit_attributes *attributes = ph__unit_of(call);
-    return ph__unit_message_bytes(attributes, ph__unit_group(attributes->unit)->size);
-}
-
-/* Lists the rows of one member for, or from, a rank. Returns how many messages these are. */
-static size_t list_rows(const struct ph__call *call, size_t member, size_t rank, struct ph__message *messages)
-{
-    const struct ph__unit_attributes *attributes = ph__unit_of(call);
-    const struct ph__unit *unit = attributes->unit;
-    size_t count = 0;
-    for (size_t i = 0; i < attributes->count; i++) {
-        const struct ph__unit_piece piece = ph__unit_piece(unit, attributes->parameters[i], member);
-        if (piece.count > 0)
-            messages[count++] =
-                (struct ph__message){rank, place_of(call, &call->outputs[PH_GATHER_NUMBERS], i, member),
-                    ph__wire_bytes(unit->wire, 1, piece.count)};
-    }
-    return count;
+    return ph__unit_of(call)->count * sizeof(struct ph__array);
 }
 
 /* Puts the own rows where the others' will come; they are sent from there. */
@@ -56,7 +36,8 @@ static void place_own(const struct ph__call *call)
     const size_t own = ph__unit_group(unit)->own;
     for (size_t i = 0; i < attributes->count; i++) {
         const struct ph__unit_piece piece = ph__unit_piece(unit, attributes->parameters[i], own);
-        void *place = place_of(call, &call->outputs[PH_GATHER_NUMBERS], i, own);
+        void *place =
+            place_of(call, &call->outputs[PH_GATHER_NUMBERS], i) + ph__wire_bytes(unit->wire, 1, piece.first);
         if (!is_packed(unit))
             ph__numbers_move(place, call->inputs[i].data, piece.count * sizeof(ph_real));
         else
@@ -92,19 +73,18 @@ static double sum_versions(const struct ph__operand *shards, size_t count)
 static ph_status gather(struct ph__call *call)
 {
     const struct ph__unit_attributes *attributes = ph__unit_of(call);
-    const struct ph__group *group = ph__unit_group(attributes->unit);
+    const struct ph__unit *unit = attributes->unit;
     const struct ph__comm_call named = {attributes->channel, "parameters of dense layers"};
-    struct ph__message *receives = call->scratch, *sends;
-    struct ph__exchange list = {.receives = receives};
+    struct ph__array *arrays = call->scratch;
+    uint64_t ticket;
     place_own(call);
-    for (size_t member = 0; member < group->size; member++)
-        if (member != group->own)
-            list.num_receives += list_rows(call, member, group->ranks[member], receives + list.num_receives);
-    list.sends = sends = receives + list.num_receives;
-    for (size_t k = 1; k < group->size; k++)
-        list.num_sends +=
-            list_rows(call, group->own, group->ranks[(group->own + k) % group->size], sends + list.num_sends);
-    return ph__start_node_run(attributes->unit->sharding, &named, &list, &call->outputs[PH_GATHER_TICKET]);
+    for (size_t i = 0; i < attributes->count; i++)
+        arrays[i] =
+            ph__unit_array(attributes, i, unit->wire, place_of(call, &call->outputs[PH_GATHER_NUMBERS], i));
+    PH_TRY(ph__comm_gather_arrays_start(
+        unit->sharding->comm, &named, ph__unit_group(unit), attributes->count, arrays, &ticket));
+    *call->outputs[PH_GATHER_TICKET].scalar = (double)ticket;
+    return PH_OK;
 }
 
 static ph_status start_run(struct ph__call *call)
@@ -166,7 +146,7 @@ static void unpack(const struct ph__call *call)
     const struct ph__unit_attributes *attributes = ph__unit_of(call);
     for (size_t i = 0; i < attributes->count; i++)
         ph__unpack_rows(call->backend, attributes->unit->wire, ph__elements(&call->outputs[i]), 1,
-            place_of(call, &call->inputs[PH_GATHER_NUMBERS], i, 0), call->outputs[i].data);
+            place_of(call, &call->inputs[PH_GATHER_NUMBERS], i), call->outputs[i].data);
 }
 
 static ph_status wait_run(struct ph__call *call)

@@ -1,4 +1,6 @@
+#include "base/memory/absent.h"
 #include "base/memory/memory.h"
+#include "base/sizes.h"
 #include "shard/exchange_nodes.h"
 #include "shard/units/units.h"
 
@@ -29,13 +31,38 @@ static size_t count_numbers(const struct ph__unit_attributes *attributes, size_t
     return count;
 }
 
+/* Returns true where the communicator adds, false where members exchange contributions. */
+static bool is_added_between(const struct ph__unit_attributes *attributes)
+{
+    const struct ph__unit *unit = attributes->unit;
+    const size_t bytes = wire_bytes(unit, ph__unit_numbers_before(attributes, attributes->count));
+    return ph__comm_collective(unit->sharding->comm, ph__unit_group(unit), bytes) != PH_COLLECTIVE_EXCHANGE;
+}
+
 /* ---- start ---- */
+
+static void infer_addition(const struct ph__unit_attributes *attributes, struct ph_type *outputs)
+{
+    const struct ph__unit *unit = attributes->unit;
+    const struct ph__group *group = ph__unit_group(unit);
+    struct ph__array arrays[PH_UNIT_MOST_PARAMETERS];
+    for (size_t i = 0; i < attributes->count; i++)
+        arrays[i] = ph__unit_array(attributes, i, PH_WIRE_FP32, NULL);
+    outputs[RECEIVED] = ph__unit_bytes_type(ph__comm_array_staging_bytes(
+        unit->sharding->comm, group, unit->gradient_wire, attributes->count, arrays));
+    outputs[PACKED] = ph__unit_bytes_type(count_numbers(attributes, group->own) * sizeof(ph_real));
+}
 
 static ph_status start_infer(struct ph__infer *infer)
 {
     const struct ph__unit_attributes *attributes = infer->attributes;
     const struct ph__unit *unit = attributes->unit;
     const struct ph__group *group = ph__unit_group(unit);
+    if (is_added_between(attributes)) {
+        infer->outputs[TICKET] = ph__scalar_type();
+        infer_addition(attributes, infer->outputs);
+        return PH_OK;
+    }
     const size_t slot = wire_bytes(unit, count_numbers(attributes, group->own));
     infer->outputs[TICKET] = ph__scalar_type();
     infer->outputs[RECEIVED] = ph__unit_bytes_type((group->size - 1) * slot);
@@ -44,10 +71,13 @@ static ph_status start_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
+/* Returns room for one message of each parameter to, and one from, each member; or for the arrays. */
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
     const struct ph__unit_attributes *attributes = ph__unit_of(call);
-    return ph__unit_message_bytes(attributes, ph__unit_group(attributes->unit)->size);
+    return ph__max(sizeof(struct ph__array),
+               2 * ph__unit_group(attributes->unit)->size * sizeof(struct ph__message)) *
+           attributes->count;
 }
 
 /* Returns a gradient's packed numbers, which lie behind those of the gradients before it. */
@@ -110,11 +140,28 @@ static size_t list_receives(
     return count;
 }
 
+static ph_status start_addition(const struct ph__call *call, const struct ph__comm_call *named)
+{
+    const struct ph__unit_attributes *attributes = ph__unit_of(call);
+    const struct ph__unit *unit = attributes->unit;
+    struct ph__array *arrays = call->scratch;
+    uint64_t ticket;
+    for (size_t i = 0; i < attributes->count; i++)
+        arrays[i] = ph__unit_array(attributes, i, PH_WIRE_FP32, call->inputs[i].data);
+    PH_TRY(
+        ph__comm_reduce_arrays_start(unit->sharding->comm, named, ph__unit_group(unit), unit->gradient_wire,
+            attributes->count, arrays, call->outputs[RECEIVED].data, call->outputs[PACKED].data, &ticket));
+    *call->outputs[TICKET].scalar = (double)ticket;
+    return PH_OK;
+}
+
 static ph_status start_run(struct ph__call *call)
 {
     const struct ph__unit_attributes *attributes = ph__unit_of(call);
     const struct ph__group *group = ph__unit_group(attributes->unit);
     const struct ph__comm_call named = {attributes->channel, "gradients of sharded parameters"};
+    if (is_added_between(attributes))
+        return start_addition(call, &named);
     struct ph__message *receives = call->scratch, *sends;
     struct ph__exchange list = {.receives = receives};
     if (is_packed(attributes->unit))
@@ -198,10 +245,25 @@ static void add_block(void *argument, size_t first, size_t last, size_t worker)
     }
 }
 
+static void take_sums(const struct ph__call *call)
+{
+    const struct ph__unit_attributes *attributes = ph__unit_of(call);
+    const ph_real *next = call->inputs[PACKED].data;
+    for (size_t i = 0; i < attributes->count; i++) {
+        const size_t count = piece_of(attributes, i, ph__unit_group(attributes->unit)->own).count;
+        ph__numbers_move(call->outputs[i].data, next, count * sizeof *next);
+        next += count;
+    }
+}
+
 static ph_status wait_run(struct ph__call *call)
 {
     const struct ph__unit_attributes *attributes = ph__unit_of(call);
     PH_TRY(ph__comm_wait(attributes->unit->sharding->comm, (uint64_t)*call->inputs[TICKET].scalar));
+    if (is_added_between(attributes)) {
+        take_sums(call);
+        return PH_OK;
+    }
     for (size_t i = 0; i < attributes->count; i++) {
         struct addition addition = {call, i};
         ph__for_blocks(

@@ -16,6 +16,7 @@
 #ifndef PH_SHARD_UNITS_UNITS_H
 #define PH_SHARD_UNITS_UNITS_H
 
+#include "comm/collective/comm_collectives.h"
 #include "op/operator.h"
 #include "shard/sharding.h"
 
@@ -71,15 +72,17 @@ static inline struct ph_type ph__unit_bytes_type(size_t bytes)
     return ph__dense_type(1, &(struct ph_dim){.extent = ph__divide_up(bytes, sizeof(ph_real))});
 }
 
-/* Returns scratch for one message of each parameter to, and one from, each member. */
-static inline size_t ph__unit_message_bytes(const struct ph__unit_attributes *attributes, size_t group_size)
-{
-    return 2 * attributes->count * group_size * sizeof(struct ph__message);
-}
-
 static inline const struct ph__group *ph__unit_group(const struct ph__unit *unit)
 {
     return unit->sharding->unit_group;
+}
+
+/* Returns the rows of a node's parameter i, in a wire format, for the communicator. */
+static inline struct ph__array ph__unit_array(
+    const struct ph__unit_attributes *attributes, size_t i, enum ph_wire_format wire, void *data)
+{
+    const struct ph__unit_parameter *plan = &attributes->unit->plan->parameters[attributes->parameters[i]];
+    return (struct ph__array){data, ph__wire_bytes(wire, 1, plan->columns), plan->bounds};
 }
 
 /* ---- unit_gather.c ----
@@ -105,7 +108,10 @@ void ph__unit_gather(struct ph_builder *builder, const struct ph__unit_attribute
  *
  * start: gradients (count) of whole parameters -> ticket, other members' contributions to the own shards,
  * own numbers packed (none in fp32). wait: start's outputs, gradients (count) -> gradients of the shards
- * (count), added in the order of the members. */
+ * (count), added in the order of the members.
+ *
+ * Where the members do not exchange (comm_collectives.h), the communicator adds: start's second output is
+ * then its staging memory, and the third one the sums. */
 
 extern const struct ph__op ph__op_reduce_unit_start, ph__op_reduce_unit_wait;
 

@@ -166,10 +166,18 @@ static ph_status step(struct ph_comm *comm)
     return PH_OK;
 }
 
+struct steps {
+    enum ph_collective kind;
+    bool is_recorded;
+};
+
 static ph_status count_in_steps(struct ph_comm *comm, void *context)
 {
+    static const uint32_t groups[] = {0, 1, 0, 1};
+    const struct steps *steps = context;
     struct ph__comm_profile *profile = NULL;
-    if (context != NULL) {
+    PH_TRY(ph__comm_set_collectives(comm, &(struct ph__collective_choice){0, steps->kind}, 1, groups));
+    if (steps->is_recorded) {
         PH_TRY(ph__comm_profile_create(comm, 100, &profile));
         ph__comm_profile_begin(profile);
     }
@@ -194,12 +202,14 @@ static ph_status count_in_steps(struct ph_comm *comm, void *context)
 /* Recorded or not. */
 static void steps_after_the_first_allocate_nothing(void **state)
 {
-    bool is_recorded = true;
     (void)state;
     const struct thread_fault slow = {.kind = THREAD_IS_SLOW, .rank = 2, .count = 11};
     const struct thread_ranks ranks = {.world_size = 4, .cut_bytes = 64, .faults = &slow, .num_faults = 1};
-    thread_ranks_run(&ranks, count_in_steps, NULL, NULL);
-    thread_ranks_run(&ranks, count_in_steps, &is_recorded, NULL);
+    for (enum ph_collective kind = 0; kind < PH_COLLECTIVE_AUTO; kind++) {
+        struct steps steps = {kind, false}, recorded = {kind, true};
+        thread_ranks_run(&ranks, count_in_steps, &steps, NULL);
+        thread_ranks_run(&ranks, count_in_steps, &recorded, NULL);
+    }
     assert_int_equal(num_allocations(ALLOCATOR_OURS), 0);
 }
 

@@ -35,7 +35,7 @@ static ph_status check_all_reduce(struct ph_comm *comm, const struct ph__group *
     enum ph_wire_format wire, size_t rows, size_t columns)
 {
     enum { MORE = 64 };
-    const size_t n = rows * columns, bytes = ph__comm_staging_bytes(group, wire, rows, columns);
+    const size_t n = rows * columns, bytes = ph__comm_staging_bytes(comm, group, wire, rows, columns);
     const struct ph__comm_call call = {(uint32_t)wire, "dense gradients"};
     unsigned char *staging;
     float data[MOST_NUMBERS + 1], sum[MOST_NUMBERS], wanted[MOST_NUMBERS];
