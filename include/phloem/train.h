@@ -133,6 +133,7 @@ struct ph_parallel_settings {
     enum ph_dense_sharding dense_mode;
     const char *topology; /* a file that "auto" takes the machines' figures from; NULL: nominal ones */
     enum ph_sync sync;
+    enum ph_collective collective; /* by which ranks sum and gather what all of them take part in */
     const char *transport;
     int64_t ranks_per_host;
     double timeout_seconds;

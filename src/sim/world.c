@@ -368,9 +368,12 @@ static void look(void *context)
         catch_up(rank);
 }
 
+/* Waits for news, unless the rank is out of its time: all that it has started there is done. */
 static void idle(void *context)
 {
     struct rank *rank = context;
+    if (rank->is_out)
+        return;
     pay(rank);
     const bool may_wait = !rank->has_news && !rank->world->is_stuck;
     rank->has_news = false;

@@ -5,6 +5,7 @@
 
 #include "phloem/train.h"
 
+struct ph__fabric;
 struct ph__shared_batches;
 struct ph__shared_plan;
 
@@ -24,6 +25,7 @@ struct ph__train_job {
      * rows, and makes its plan, itself. */
     struct ph__shared_batches *shared_batches;
     struct ph__shared_plan *shared_plan;
+    const struct ph__fabric *fabric; /* the cluster for parallel.collective; NULL: parallel.topology's */
     /* NULL: one of its own. One that simulates (graph/op.h) has no numbers: nothing is evaluated or saved. */
     struct ph_backend *backend;
     struct ph_train_options

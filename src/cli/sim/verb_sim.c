@@ -136,6 +136,7 @@ static ph_status train(struct ph_comm *comm, void *context)
     job.paths.valid = job.paths.test = NULL;
     job.shared_batches = simulating->batches;
     job.shared_plan = &simulating->plan;
+    job.fabric = &simulating->fabric;
     job.reading.num_prefetched = 0;
     job.options = (struct ph_train_options){.size = sizeof job.options,
         .comm = comm,

@@ -31,7 +31,7 @@ struct ph__collective_choice {
     uint64_t from_bytes;
     enum ph_collective kind; /* not auto */
 };
-enum { PH_COLLECTIVE_MOST_CHOICES = 8 };
+enum { PH_COLLECTIVE_MOST_CHOICES = 24 };
 
 /* Sets the choices of all ranks alike, with nothing in flight, before any memory is planned for operations
  * (default: exchange). choices: ascending, the first from 0 bytes. groups (world): the number of each rank's

@@ -17,12 +17,19 @@ static const struct ph__option options[] = {
         "the plan, the first of these that memory allows (docs/PARALLEL.md).",
         .traits = PH_KEY_MAY_CHANGE),
     PH_PATH_KEY("topology", PARALLEL(topology), "",
-        "Topology file whose rates and memory plan: auto uses in place of the nominal ones; rank 0 reads it "
-        "(docs/PARALLEL.md). Empty: none.",
+        "Topology file whose rates and memory plan: auto uses in place of the nominal ones, and whose groups "
+        "and links parallel.collective goes by; rank 0 reads it (docs/PARALLEL.md). Empty: none.",
         .traits = PH_KEY_MAY_CHANGE),
     PH_CHOICE_KEY("sync", PARALLEL(sync), "allreduce", "none|allreduce|hub",
         "Way in which ranks sum the gradients of dense layers. allreduce: among themselves, in the order of "
         "the ranks. hub: at parallel.hub, with the same bits. none: no sum; for a single rank only.",
+        .traits = PH_KEY_MAY_CHANGE),
+    PH_CHOICE_KEY("collective", PARALLEL(collective), "exchange", "exchange|hierarchical|ring|auto",
+        "Way in which all ranks sum the gradients of dense layers, and gather sharded ones. exchange: each "
+        "with each other, added in the order of the ranks. hierarchical: within a host, or a group of the "
+        "topology file, and then across. ring: each with the next one. auto: what takes least by the "
+        "topology file, for each size; exchange without one. Sums differ by rounding. Gradients that a hub "
+        "sums do not depend on it (docs/PARALLEL.md).",
         .traits = PH_KEY_MAY_CHANGE),
     PH_TEXT_KEY("transport", PARALLEL(transport), "auto",
         "Carrier of messages between ranks. openmpi, mpich: that MPI. self: one rank, no messages. auto: by "

@@ -16,6 +16,7 @@
 #include "shard/units/units.h"
 #include "train/config/training_program.h"
 #include "train/job_rows.h"
+#include "train/ranks/collective_choice.h"
 
 /* ---- classes ---- */
 
@@ -75,6 +76,21 @@ static void stand_in_fini(struct stand_in *rank)
     ph_comm_destroy(rank->comm);
 }
 
+static ph_status set_collectives(
+    struct ph_comm *comm, const struct ph__train_job *job, const struct ph__topology *topology)
+{
+    struct ph__collective_settings settings;
+    uint32_t *groups = calloc(topology->world_size, sizeof *groups);
+    if (groups == NULL)
+        return ph__out_of_memory("groups of %zu ranks", topology->world_size);
+    ph_status status = ph__collectives_settle(job, topology, &settings, groups);
+    if (status == PH_OK)
+        status = ph__comm_set_collectives(
+            comm, settings.choices, settings.num_choices, settings.has_groups ? groups : NULL);
+    free(groups);
+    return status;
+}
+
 static ph_status create_comm(const struct ph__plan *plan, struct ph_comm **comm_out)
 {
     const struct ph_comm_options options = {
@@ -117,6 +133,7 @@ static ph_status create(const struct ph__train_job *job, const struct ph__plan *
         .is_fast = !job->train->deterministic,
         .team = job->run.team};
     PH_TRY(create_comm(plan, &rank->comm));
+    PH_TRY(set_collectives(rank->comm, job, &plan->topology));
     PH_TRY(create_distribution(job, plan, rank));
     PH_TRY(ph__features_init(job->encoder, &rank->features));
     PH_TRY(ph__training_program_build(job, &rank->features, rank->distribution, &rank->learning));

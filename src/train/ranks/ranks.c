@@ -13,6 +13,7 @@
 #include "train/config/kept_plan.h"
 #include "train/config/table_facts.h"
 #include "train/observer.h"
+#include "train/ranks/collective_choice.h"
 #include "train/ranks/job_agreement.h"
 
 /* ---- the plan ----
@@ -257,6 +258,7 @@ ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph__train_job *jo
     if (ranks->moments == NULL || ranks->numbers == NULL)
         return ph__out_of_memory("%zu ranks", ranks->world_size);
     PH_TRY(ph__agree_on_job(job));
+    PH_TRY(ph__collectives_agree(ranks->comm, job, ranks->collective, sizeof ranks->collective));
     PH_TRY(find_plan(ranks, job));
     return create_distributions(ranks, job);
 }

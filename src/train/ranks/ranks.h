@@ -22,6 +22,7 @@ struct ph__ranks {
     struct ph_distribution *learning, *scoring; /* NULL: alone */
     struct ph__ranks_moment *moments;           /* (world_size) of all ranks, while they agree */
     double *numbers;                            /* (world_size) scratch: a number of each rank */
+    char collective[256];                       /* as collective_choice.h describes it */
 };
 
 /* Reads or makes the plan of the job's tables, after all ranks have agreed that they have the same job.

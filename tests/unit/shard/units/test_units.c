@@ -20,7 +20,11 @@ struct trial {
     struct ph__dense_settings settings;
     bool moves_start; /* the first gather starts in an entry of its own */
     bool updates;     /* parameters change behind that entry */
+    enum ph_collective collective;
 };
+
+/* Groups of hierarchical: ranks of two hosts that lie among each other. */
+static const uint32_t groups[] = {0, 1, 1, 0, 1, 0};
 
 /* ---- values ---- */
 
@@ -38,6 +42,28 @@ static ph_real travelled(enum ph_wire_format wire, ph_real gradient)
     ph__wire_pack(kernels, wire, 1, 1, &gradient, 1, bytes);
     ph__wire_unpack(kernels, wire, 1, 1, bytes, &gradient, 1);
     return gradient;
+}
+
+/* The sum of one number by groups, each of which travels: s[g] = w(x) + w(x) + ...; s = w(s[0]) + w(s[1]). */
+static ph_real sum_of_groups(size_t world_size, enum ph_wire_format wire, size_t parameter, size_t i)
+{
+    ph_real sums[2] = {0, 0};
+    for (size_t rank = 0; rank < world_size; rank++) {
+        const ph_real gradient = travelled(wire, gradient_of(rank, parameter, i));
+        ph_real *sum = &sums[groups[rank]];
+        *sum = rank == 0 || (rank == 1 && groups[1] != groups[0]) ? gradient : *sum + gradient;
+    }
+    return travelled(wire, sums[0]) + travelled(wire, sums[1]);
+}
+
+/* The sum around a ring for its owner m: s = x[m + 1]; s = w(s) + x[m + 2]; ...; s = w(s) + x[m]. */
+static ph_real sum_around(
+    size_t world_size, size_t owner, enum ph_wire_format wire, size_t parameter, size_t i)
+{
+    ph_real sum = gradient_of((owner + 1) % world_size, parameter, i);
+    for (size_t k = 2; k <= world_size; k++)
+        sum = travelled(wire, sum) + gradient_of((owner + k) % world_size, parameter, i);
+    return sum;
 }
 
 /* The sum of one number: member by member in each group, then group by group. */
@@ -117,7 +143,22 @@ static ph_status check_wholes(const struct rank_model *model, const struct rank_
     return PH_OK;
 }
 
-static ph_status check_sums(const struct rank_model *model, const struct ph__plan *plan, size_t rank)
+static ph_real wanted_sum(const struct trial *trial, const struct ph__plan *plan, size_t rank,
+    enum ph_wire_format wire, size_t parameter, size_t i)
+{
+    const size_t world_size = plan->topology.world_size;
+    switch (trial->collective) {
+    case PH_COLLECTIVE_HIERARCHICAL:
+        return sum_of_groups(world_size, wire, parameter, i);
+    case PH_COLLECTIVE_RING:
+        return sum_around(world_size, rank, wire, parameter, i);
+    default:
+        return sum_of(world_size, plan->units.settings.group_size, wire, parameter, i);
+    }
+}
+
+static ph_status check_sums(
+    const struct trial *trial, const struct rank_model *model, const struct ph__plan *plan, size_t rank)
 {
     const size_t group_size = plan->units.settings.group_size, own = rank % group_size;
     const enum ph_wire_format wire =
@@ -133,7 +174,7 @@ static ph_status check_sums(const struct rank_model *model, const struct ph__pla
         PH_TRY(ph_workspace_output(model->workspace, name, &sums, &shape));
         RANK_CHECK(shape.dims[0] == end - first);
         for (size_t i = first; i < end; i++)
-            RANK_CHECK(sums[i - first] == sum_of(plan->topology.world_size, group_size, wire, p, i));
+            RANK_CHECK(sums[i - first] == wanted_sum(trial, plan, rank, wire, p, i));
     }
     return PH_OK;
 }
@@ -177,6 +218,8 @@ static ph_status run_rank(struct ph_comm *comm, void *context)
     struct ph_distribution *distribution;
     struct rank_model model, alone;
     PH_TRY(make_plan(trial, comm, &plan));
+    PH_TRY(ph__comm_set_collectives(comm, &(struct ph__collective_choice){0, trial->collective}, 1,
+        trial->collective == PH_COLLECTIVE_HIERARCHICAL ? groups : NULL));
     PH_TRY(rank_distribution_create(comm, &plan, &distribution));
     PH_TRY(rank_model_init(&alone, build, trial, NULL));
     ph_status status = rank_model_init(&model, build, trial, distribution);
@@ -187,7 +230,7 @@ static ph_status run_rank(struct ph_comm *comm, void *context)
     if (status == PH_OK && trial->settings.wire == PH_UNIT_WIRE_OF_JOB)
         status = check_wholes(&model, &alone);
     if (status == PH_OK)
-        status = check_sums(&model, &plan, rank);
+        status = check_sums(trial, &model, &plan, rank);
     rank_model_fini(&model);
     rank_model_fini(&alone);
     ph__distribution_destroy(distribution);
@@ -226,32 +269,48 @@ static void wholes_and_sums_are_those_of_the_members(void **state)
     static const size_t worlds[] = {1, 2, 3, 5, 8};
     for (size_t w = 0; w < sizeof worlds / sizeof *worlds; w++)
         for (enum ph__dense_mode mode = PH_DENSE_ZERO1; mode <= PH_DENSE_FULL; mode++) {
-            run((struct trial){{.mode = mode, .unit_bytes = 1, .prefetch = 1}, false, false}, worlds[w],
+            run((struct trial){{.mode = mode, .unit_bytes = 1, .prefetch = 1}, false, false, 0}, worlds[w],
                 NULL);
-            run((struct trial){{.mode = mode}, false, false}, worlds[w], NULL);
+            run((struct trial){{.mode = mode}, false, false, 0}, worlds[w], NULL);
         }
 }
 
 static void a_hybrid_sum_has_two_levels(void **state)
 {
     (void)state;
-    run((struct trial){{.mode = PH_DENSE_HYBRID, .group_size = 2, .unit_bytes = 1}, false, false}, 4, NULL);
-    run((struct trial){{.mode = PH_DENSE_HYBRID, .group_size = 2, .unit_bytes = 1}, false, false}, 6, NULL);
-    run((struct trial){{.mode = PH_DENSE_HYBRID, .group_size = 1, .unit_bytes = 1}, false, false}, 3, NULL);
+    run((struct trial){{.mode = PH_DENSE_HYBRID, .group_size = 2, .unit_bytes = 1}, false, false, 0}, 4,
+        NULL);
+    run((struct trial){{.mode = PH_DENSE_HYBRID, .group_size = 2, .unit_bytes = 1}, false, false, 0}, 6,
+        NULL);
+    run((struct trial){{.mode = PH_DENSE_HYBRID, .group_size = 1, .unit_bytes = 1}, false, false, 0}, 3,
+        NULL);
+}
+
+static void sums_are_those_of_the_collective(void **state)
+{
+    (void)state;
+    for (enum ph__unit_wire wire = PH_UNIT_WIRE_OF_JOB; wire <= PH_UNIT_WIRE_BF16; wire += 3) {
+        const struct ph__dense_settings settings = {
+            .mode = PH_DENSE_FULL, .wire = wire, .unit_bytes = wire == PH_UNIT_WIRE_BF16 ? 1 : 0};
+        run((struct trial){settings, false, false, PH_COLLECTIVE_HIERARCHICAL}, 6, NULL);
+        run((struct trial){settings, false, false, PH_COLLECTIVE_HIERARCHICAL}, 4, NULL);
+        run((struct trial){settings, false, false, PH_COLLECTIVE_RING}, 2, NULL);
+        run((struct trial){settings, false, false, PH_COLLECTIVE_RING}, 5, NULL);
+    }
 }
 
 static void contributions_are_rounded_once_on_their_way(void **state)
 {
     (void)state;
-    run((struct trial){{.mode = PH_DENSE_FULL, .wire = PH_UNIT_WIRE_BF16, .unit_bytes = 1}, false, false}, 3,
-        NULL);
+    run((struct trial){{.mode = PH_DENSE_FULL, .wire = PH_UNIT_WIRE_BF16, .unit_bytes = 1}, false, false, 0},
+        3, NULL);
 }
 
 static void a_gather_that_an_update_has_overtaken_is_refused(void **state)
 {
     (void)state;
     struct thread_rank_end ends[2];
-    struct trial trial = {{.mode = PH_DENSE_FULL, .unit_bytes = 1}, true, false};
+    struct trial trial = {{.mode = PH_DENSE_FULL, .unit_bytes = 1}, true, false, 0};
     run(trial, 2, NULL);
     trial.updates = true;
     run(trial, 2, ends);
@@ -264,7 +323,7 @@ static void a_gather_that_an_update_has_overtaken_is_refused(void **state)
 static void hubs_and_int8_which_sum_whole_gradients_are_refused(void **state)
 {
     (void)state;
-    struct trial trial = {{.mode = PH_DENSE_FULL}, false, false};
+    struct trial trial = {{.mode = PH_DENSE_FULL}, false, false, 0};
     const struct thread_ranks ranks = {.world_size = 2, .options = {.ranks_per_host = 2}};
     thread_ranks_run(&ranks, refuse_whole_sums, &trial, NULL);
 }
@@ -274,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wholes_and_sums_are_those_of_the_members),
         cmocka_unit_test(a_hybrid_sum_has_two_levels),
+        cmocka_unit_test(sums_are_those_of_the_collective),
         cmocka_unit_test(contributions_are_rounded_once_on_their_way),
         cmocka_unit_test(a_gather_that_an_update_has_overtaken_is_refused),
         cmocka_unit_test(hubs_and_int8_which_sum_whole_gradients_are_refused),
