@@ -57,7 +57,7 @@ static void close_and_free(struct ph_comm *comm, bool is_clean)
     comm->transport.close(comm->transport.context, is_clean);
     ph__operations_fini(&comm->operations);
     ph__comm_places_fini(&comm->places);
-    free(comm->choices.order);
+    ph__choices_fini(&comm->choices);
     free(comm->sent_bytes);
     free(comm->sent_messages);
     free(comm);
@@ -154,68 +154,17 @@ void ph__comm_set_cut(struct ph_comm *comm, size_t bytes)
     comm->cut_bytes = bytes;
 }
 
-/* ---- collectives ---- */
-
-/* Gives each rank its position, and this one its groups. order: (2 world); counts: (2 world) of zeros. */
-static void order_ranks(struct ph_comm *comm, const uint32_t *groups, uint32_t *order, uint32_t *counts)
-{
-    const struct ph__group *world = &comm->places.world;
-    struct ph__group *inner = &comm->choices.inner, *outer = &comm->choices.outer;
-    uint32_t *numbers = counts + world->size, *members = order + world->size; /* numbers: from 1 */
-    *outer = *inner = (struct ph__group){0};
-    for (size_t rank = 0; rank < world->size; rank++)
-        if (numbers[groups[rank]] == 0)
-            numbers[groups[rank]] = (uint32_t)++outer->size;
-    for (size_t rank = 0; rank < world->size; rank++) {
-        const size_t group = numbers[groups[rank]] - 1, place = counts[group]++;
-        assert(place * outer->size < world->size);
-        order[place * outer->size + group] = (uint32_t)rank;
-        if (rank == world->own)
-            outer->own = group, inner->own = place;
-    }
-    inner->size = world->size / outer->size;
-    for (size_t place = 0; place < inner->size; place++)
-        members[place] = order[place * outer->size + outer->own];
-    inner->ranks = members;
-    outer->ranks = order + inner->own * outer->size;
-}
-
-static ph_status set_groups(struct ph_comm *comm, const uint32_t *groups)
-{
-    const size_t world_size = comm->places.world.size;
-    uint32_t *order = calloc(2 * world_size, sizeof *order);
-    uint32_t *counts = calloc(2 * world_size, sizeof *counts);
-    if (order != NULL && counts != NULL)
-        order_ranks(comm, groups, order, counts);
-    free(comm->choices.order);
-    free(counts);
-    comm->choices.order = order;
-    return order != NULL && counts != NULL ? PH_OK : ph__out_of_memory("groups of %zu ranks", world_size);
-}
-
 ph_status ph__comm_set_collectives(struct ph_comm *comm, const struct ph__collective_choice *choices,
     size_t num_choices, const uint32_t *groups)
 {
-    assert(num_choices <= PH_COLLECTIVE_MOST_CHOICES && comm->operations.num_flying == 0);
-    if (groups != NULL)
-        PH_TRY(set_groups(comm, groups));
-    comm->choices.num_choices = num_choices;
-    for (size_t i = 0; i < num_choices; i++)
-        comm->choices.choices[i] = choices[i];
-    return PH_OK;
+    assert(comm->operations.num_flying == 0);
+    return ph__choices_set(&comm->choices, &comm->places.world, choices, num_choices, groups);
 }
 
 enum ph_collective ph__comm_collective(
     const struct ph_comm *comm, const struct ph__group *group, uint64_t bytes)
 {
-    const struct ph__comm_choices *all = &comm->choices;
-    enum ph_collective kind = PH_COLLECTIVE_EXCHANGE;
-    for (size_t i = 0; i < all->num_choices && all->choices[i].from_bytes <= bytes; i++)
-        kind = all->choices[i].kind;
-    if (group->size == 1 || group->size != comm->places.world.size)
-        return PH_COLLECTIVE_EXCHANGE;
-    const bool has_levels = all->inner.size > 1 && all->outer.size > 1;
-    return kind == PH_COLLECTIVE_HIERARCHICAL && !has_levels ? PH_COLLECTIVE_EXCHANGE : kind;
+    return ph__choices_of(&comm->choices, group, bytes);
 }
 
 /* ---- properties ---- */

@@ -64,10 +64,10 @@ static ph_status hand_on(struct ph_comm *comm, struct ph__operation *operation)
 size_t ph__gather_requests(const struct ph_comm *comm, const struct ph__parts *parts)
 {
     if (parts->is_ring)
-        return ph__parts_ring_requests(comm, parts);
-    return ph__max(
-        ph__parts_round_requests(comm, parts, &parts->outer, parts->inner.own * parts->outer.size, 1),
-        ph__parts_round_requests(comm, parts, &parts->inner, 0, parts->outer.size));
+        return ph__parts_ring_requests(comm->cut_bytes, parts);
+    return ph__max(ph__parts_round_requests(
+                       comm->cut_bytes, parts, &parts->outer, parts->inner.own * parts->outer.size, 1),
+        ph__parts_round_requests(comm->cut_bytes, parts, &parts->inner, 0, parts->outer.size));
 }
 
 ph_status ph__gather_begin(struct ph_comm *comm, struct ph__operation *operation)
@@ -90,7 +90,7 @@ static ph_status start(struct ph_comm *comm, struct ph__operation *operation, co
     for (size_t i = 0; i < num_arrays; i++)
         bytes += operation->arrays[i].bounds[group->size] * operation->arrays[i].row_bytes;
     *parts = (struct ph__parts){.wire = PH_WIRE_FP32, .num_arrays = num_arrays, .arrays = operation->arrays};
-    ph__parts_divide(comm, group, true, bytes, parts);
+    ph__parts_divide(&comm->choices, group, true, bytes, parts);
     operation->advance_gathered = NULL;
     PH_TRY(ph__operation_reserve_requests(comm, operation, ph__gather_requests(comm, parts)));
     PH_TRY(ph__gather_begin(comm, operation));

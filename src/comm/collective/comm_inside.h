@@ -47,15 +47,6 @@ struct ph__comm_places {
     uint64_t num_processors; /* processors that the neighbours may keep busy together */
 };
 
-/* ---- choices of collectives: comm_create.c ---- */
-
-struct ph__comm_choices { /* zero-initialised: exchange */
-    struct ph__collective_choice choices[PH_COLLECTIVE_MOST_CHOICES];
-    size_t num_choices;
-    struct ph__group inner, outer; /* of the groups; sizes of 0: there are none */
-    uint32_t *order;               /* (world) by position (comm_parts.h); behind it the outer group's ranks */
-};
-
 /* ---- operations in flight: comm_operation.c ---- */
 
 /* An operation in flight has a slot, which keeps its memory for the next operation of the same channel, so

@@ -177,7 +177,7 @@ uint32_t ph__comm_channel_of(int tag)
 
 size_t ph__operation_num_cuts(const struct ph_comm *comm, uint64_t bytes)
 {
-    return bytes == 0 ? 1 : (size_t)((bytes - 1) / comm->cut_bytes) + 1;
+    return ph__num_cuts(comm->cut_bytes, bytes);
 }
 
 static ph_status fail_between(

@@ -1,15 +1,87 @@
 #include "comm/collective/comm_parts.h"
 
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/memory/memory.h"
 #include "base/sizes.h"
-#include "comm/collective/comm_inside.h"
+
+/* ---- choices ---- */
+
+/* Gives each rank its position, and this one its groups. order: (2 world); counts: (2 world) of zeros. */
+static void order_ranks(struct ph__comm_choices *choices, const struct ph__group *world,
+    const uint32_t *groups, uint32_t *order, uint32_t *counts)
+{
+    struct ph__group *inner = &choices->inner, *outer = &choices->outer;
+    uint32_t *numbers = counts + world->size, *members = order + world->size; /* numbers: from 1 */
+    *outer = *inner = (struct ph__group){0};
+    for (size_t rank = 0; rank < world->size; rank++)
+        if (numbers[groups[rank]] == 0)
+            numbers[groups[rank]] = (uint32_t)++outer->size;
+    for (size_t rank = 0; rank < world->size; rank++) {
+        const size_t group = numbers[groups[rank]] - 1, place = counts[group]++;
+        assert(place * outer->size < world->size);
+        order[place * outer->size + group] = (uint32_t)rank;
+        if (rank == world->own)
+            outer->own = group, inner->own = place;
+    }
+    inner->size = world->size / outer->size;
+    for (size_t place = 0; place < inner->size; place++)
+        members[place] = order[place * outer->size + outer->own];
+    inner->ranks = members;
+    outer->ranks = order + inner->own * outer->size;
+}
+
+static ph_status set_groups(
+    struct ph__comm_choices *choices, const struct ph__group *world, const uint32_t *groups)
+{
+    const size_t world_size = world->size;
+    uint32_t *order = calloc(2 * world_size, sizeof *order);
+    uint32_t *counts = calloc(2 * world_size, sizeof *counts);
+    if (order != NULL && counts != NULL)
+        order_ranks(choices, world, groups, order, counts);
+    free(choices->order);
+    free(counts);
+    choices->order = order;
+    return order != NULL && counts != NULL ? PH_OK : ph__out_of_memory("groups of %zu ranks", world_size);
+}
+
+ph_status ph__choices_set(struct ph__comm_choices *choices, const struct ph__group *world,
+    const struct ph__collective_choice *list, size_t count, const uint32_t *groups)
+{
+    assert(count <= PH_COLLECTIVE_MOST_CHOICES);
+    if (groups != NULL)
+        PH_TRY(set_groups(choices, world, groups));
+    choices->world_size = world->size;
+    choices->count = count;
+    for (size_t i = 0; i < count; i++)
+        choices->list[i] = list[i];
+    return PH_OK;
+}
+
+void ph__choices_fini(struct ph__comm_choices *choices)
+{
+    free(choices->order);
+}
+
+enum ph_collective ph__choices_of(
+    const struct ph__comm_choices *choices, const struct ph__group *group, uint64_t bytes)
+{
+    enum ph_collective kind = PH_COLLECTIVE_EXCHANGE;
+    for (size_t i = 0; i < choices->count && choices->list[i].from_bytes <= bytes; i++)
+        kind = choices->list[i].kind;
+    if (group->size == 1 || group->size != choices->world_size)
+        return PH_COLLECTIVE_EXCHANGE;
+    const bool has_levels = choices->inner.size > 1 && choices->outer.size > 1;
+    return kind == PH_COLLECTIVE_HIERARCHICAL && !has_levels ? PH_COLLECTIVE_EXCHANGE : kind;
+}
 
 /* ---- dividing ---- */
 
-void ph__parts_divide(const struct ph_comm *comm, const struct ph__group *group, bool is_ordered,
+void ph__parts_divide(const struct ph__comm_choices *choices, const struct ph__group *group, bool is_ordered,
     uint64_t bytes, struct ph__parts *parts)
 {
-    const enum ph_collective kind = ph__comm_collective(comm, group, bytes);
-    const struct ph__comm_choices *choices = &comm->choices;
+    const enum ph_collective kind = ph__choices_of(choices, group, bytes);
     parts->is_ring = kind == PH_COLLECTIVE_RING;
     parts->size = group->size;
     parts->inner = *group;
@@ -86,29 +158,29 @@ size_t ph__parts_numbers(const struct ph__parts *parts, size_t position, size_t 
 
 /* ---- requests ---- */
 
-static size_t count_requests(const struct ph_comm *comm, struct ph__runs runs)
+static size_t count_requests(size_t cut_bytes, struct ph__runs runs)
 {
     size_t num_requests = 0;
     while (ph__runs_next(&runs))
-        num_requests += ph__operation_num_cuts(comm, runs.bytes);
+        num_requests += ph__num_cuts(cut_bytes, runs.bytes);
     return num_requests;
 }
 
-size_t ph__parts_round_requests(const struct ph_comm *comm, const struct ph__parts *parts,
-    const struct ph__group *group, size_t first, size_t span)
+size_t ph__parts_round_requests(
+    size_t cut_bytes, const struct ph__parts *parts, const struct ph__group *group, size_t first, size_t span)
 {
-    const size_t own = count_requests(comm, ph__runs_of(parts, first + group->own * span, span));
+    const size_t own = count_requests(cut_bytes, ph__runs_of(parts, first + group->own * span, span));
     size_t num_requests = (group->size - 1) * own;
     for (size_t member = 0; member < group->size; member++)
         if (member != group->own)
-            num_requests += count_requests(comm, ph__runs_of(parts, first + member * span, span));
+            num_requests += count_requests(cut_bytes, ph__runs_of(parts, first + member * span, span));
     return num_requests;
 }
 
-size_t ph__parts_ring_requests(const struct ph_comm *comm, const struct ph__parts *parts)
+size_t ph__parts_ring_requests(size_t cut_bytes, const struct ph__parts *parts)
 {
     size_t most = 0;
     for (size_t position = 0; position < parts->size; position++)
-        most = ph__max(most, count_requests(comm, ph__runs_of(parts, position, 1)));
+        most = ph__max(most, count_requests(cut_bytes, ph__runs_of(parts, position, 1)));
     return 2 * most;
 }

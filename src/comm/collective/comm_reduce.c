@@ -339,10 +339,11 @@ static size_t count_requests(const struct ph_comm *comm, const struct ph__reduct
 {
     const struct ph__parts *parts = &reduction->parts, *sums = &reduction->sums;
     if (parts->is_ring)
-        return ph__parts_ring_requests(comm, parts);
-    const size_t inside = ph__parts_round_requests(comm, parts, &parts->inner, 0, parts->outer.size);
+        return ph__parts_ring_requests(comm->cut_bytes, parts);
+    const size_t inside =
+        ph__parts_round_requests(comm->cut_bytes, parts, &parts->inner, 0, parts->outer.size);
     return is_hierarchical(reduction)
-               ? ph__max(inside, ph__parts_round_requests(comm, sums, &sums->inner, 0, 1))
+               ? ph__max(inside, ph__parts_round_requests(comm->cut_bytes, sums, &sums->inner, 0, 1))
                : inside;
 }
 
@@ -384,7 +385,7 @@ static struct ph__reduction reduce_for_all(const struct ph_comm *comm, const str
         reduction.parts.rows = rows * columns;
         array->row_bytes = sizeof(ph_real);
     }
-    ph__parts_divide(comm, group, false, ph__wire_bytes(wire, rows, columns), &reduction.parts);
+    ph__parts_divide(&comm->choices, group, false, ph__wire_bytes(wire, rows, columns), &reduction.parts);
     return reduction;
 }
 
@@ -419,7 +420,7 @@ static struct ph__reduction reduce_arrays(const struct ph_comm *comm, const stru
     uint64_t bytes = 0;
     for (size_t i = 0; i < num_arrays; i++)
         bytes += ph__wire_bytes(wire, arrays[i].bounds[group->size], arrays[i].row_bytes / sizeof(ph_real));
-    ph__parts_divide(comm, group, true, bytes, &reduction.parts);
+    ph__parts_divide(&comm->choices, group, true, bytes, &reduction.parts);
     return reduction;
 }
 
