@@ -21,14 +21,13 @@ ALLOWED = {  # room: the rooms it may include, besides itself
     "plan": {"base", "kernel"},
     "shard": GRAPH_AND_BELOW | {"op", "net", "comm", "plan"},
     "sim": GROUND | {"graph", "comm", "plan"},
-    "preload": {"sim"},  # sim/run_memory.h, which includes nothing of ours
+    "preload": {"sim"},  # libraries of their own, which no room includes; sim/run_memory.h includes nothing of ours
     "report": {"base"},
     "serve": GRAPH_AND_BELOW | {"op", "model", "data", "net", "report"},
     "train": GRAPH_AND_BELOW | {"op", "model", "data", "serve", "comm", "plan", "shard", "report"},
 }
 ALLOWED["study"] = ALLOWED["train"] | {"train"}
 ALLOWED["cli"] = set(ALLOWED)
-ALLOWED["preload"] = set()  # libraries of their own, which no room includes
 
 # room: its folders, each of which may include those before it. Files at a room's root stand outside of that order.
 SUB_ROOMS = {

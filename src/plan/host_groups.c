@@ -1,4 +1,4 @@
-#include "plan/locality.h"
+#include "plan/host_groups.h"
 
 #include <math.h>
 #include <stdbool.h>

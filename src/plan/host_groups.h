@@ -8,8 +8,8 @@
  *
  * Source: agglomerative clustering by average linkage (UPGMA; Sokal and Michener, 1958). O(hosts^3): a second
  * for a thousand. Pure. */
-#ifndef PH_PLAN_LOCALITY_H
-#define PH_PLAN_LOCALITY_H
+#ifndef PH_PLAN_HOST_GROUPS_H
+#define PH_PLAN_HOST_GROUPS_H
 
 #include <stddef.h>
 #include <stdint.h>
