@@ -36,7 +36,7 @@ SUB_ROOMS = {
     "op": ["table", "update", "dense", "interaction", "sequence", "loss"],
     "data": ["encode", "source", "graph", "learn", "prepared", "batch", "synth"],
     "net": ["link", "server"],
-    "comm": ["wire", "watch", "collective"],
+    "comm": ["wire", "watch", "probe", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
     "plan": ["order", "search"],
     "shard": ["lookup", "tower", "units", "dense"],

@@ -20,6 +20,8 @@
  *     rows        {id, label, format, reference_name,
  *                  rows: [{name, value, low, high, reference, singles: [value]}]}
  *     graph       {id, nodes: [{label, note, title, color}], edges: [[from, to]]}
+ *     matrix      {id, format, names: [text], groups: [number], values: [[number]]}: by row and column, both
+ *                 ordered by group; a number that is not above 0 is left out
  *     details     {summary, blocks}
  *
  * Building needs no checks, as in base/format/json.h: ph__page_write reports memory that ran out. Texts are

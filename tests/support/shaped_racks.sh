@@ -144,6 +144,9 @@ moves_hosts() {
         ip link set "port$number" master "rack$rack"
         number=$((number + 1))
     done
+    # Bridges still know where the hosts were.
+    for rack in $(seq 0 $((num_racks - 1))); do ip link set "rack$rack" type bridge fdb_flush; done
+    [ "$num_racks" -le 2 ] || ip link set spine type bridge fdb_flush
 }
 
 ends_racks() {

@@ -1,0 +1,121 @@
+/* Connections of the probe, and what goes over them. A host that others measure runs an agent
+ * (probe_agent.h). Whoever connects to an agent proves the secret, then asks for one thing after another:
+ *
+ *     client -> agent   HELLO      version, nonce
+ *     agent -> client   CHALLENGE  the agent's nonce, its proof, who it is
+ *     client -> agent   PROOF
+ *     agent -> client   WELCOME
+ *
+ *     client -> agent   ASK        measure the way from you to another agent        agent -> client  ANSWER
+ *     client -> agent   ECHO       bytes, which come back                           agent -> client  ECHO
+ *     client -> agent   SEND       a number, and so many bytes behind the message   agent -> client  ARRIVED
+ *
+ * A controller asks, and agents send to each other. A message is 6 bytes of head, u32 size of the body and
+ * u16 kind, and the body (net/wire.h). A side without a secret proves an empty one, known to all. Frames
+ * after the proofs carry no tag: who can change packets on their way can change what is measured anyway.
+ *
+ * Errors are PH_ERROR_PEER naming the peer, or those of a signal. One thread at a time for each link. */
+#ifndef PH_COMM_PROBE_LINK_H
+#define PH_COMM_PROBE_LINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/authenticate.h"
+#include "net/link/socket_address.h"
+#include "net/wire.h"
+
+#define PH_NETPROBE_MAX_BODY 1024
+#define PH_NETPROBE_NAME_BYTES 65 /* of a host's name with its NUL */
+#define PH_NETPROBE_TEXT_BYTES 400
+#define PH_NETPROBE_ECHO_BYTES 64 /* on the wire, head and body */
+#define PH_NETPROBE_NUM_MARKS 16
+#define PH_NETPROBE_MAX_ECHOES 1000000
+#define PH_NETPROBE_MAX_TRANSFER_BYTES ((uint64_t)1 << 40)
+
+enum ph__netprobe_kind {
+    PH_NETPROBE_HELLO = 1,
+    PH_NETPROBE_CHALLENGE,
+    PH_NETPROBE_PROOF,
+    PH_NETPROBE_WELCOME,
+    PH_NETPROBE_ASK,
+    PH_NETPROBE_ANSWER,
+    PH_NETPROBE_ECHO,
+    PH_NETPROBE_SEND,
+    PH_NETPROBE_ARRIVED
+};
+
+struct ph__netprobe_who {
+    uint64_t id; /* random: an address may lead to another host's agent */
+    char name[PH_NETPROBE_NAME_BYTES];
+};
+
+/* A request to measure the way to another agent. */
+struct ph__netprobe_ask {
+    char address[PH_ADDRESS_BYTES];
+    uint64_t id;          /* of the agent there; 0: any */
+    uint32_t num_echoes;  /* 0: latency is not measured */
+    uint64_t bytes;       /* of the first transfer; 0: bandwidth is not measured */
+    uint64_t max_bytes;   /* of all transfers */
+    uint32_t least_us;    /* transfers grow until one lasts so long */
+    uint32_t num_retries; /* most transfers after one that is long enough, but not steady */
+    uint32_t limit_ms;    /* the agent gives up then */
+};
+
+/* When the first `bytes` bytes of a transfer had arrived, after its SEND. */
+struct ph__netprobe_mark {
+    uint64_t bytes, ns;
+};
+
+struct ph__netprobe_answer {
+    ph_status status;
+    char text[PH_NETPROBE_TEXT_BYTES]; /* the error's */
+    uint64_t latency_ns;               /* one way; 0: not measured */
+    uint64_t begin_ns;                 /* from the request to the last transfer */
+    uint64_t sent_bytes;               /* by all transfers */
+    /* Marks of the last transfer, at each sixteenth of it. Zeros: none was made. */
+    struct ph__netprobe_mark marks[PH_NETPROBE_NUM_MARKS];
+};
+
+/* Writers and readers of bodies. Readers accept what can be: known statuses, ascending marks. */
+void ph__netprobe_put_ask(struct ph__wire_writer *writer, const struct ph__netprobe_ask *ask);
+ph_status ph__netprobe_get_ask(const void *body, size_t size, struct ph__netprobe_ask *ask_out);
+void ph__netprobe_put_answer(struct ph__wire_writer *writer, const struct ph__netprobe_answer *answer);
+ph_status ph__netprobe_get_answer(const void *body, size_t size, struct ph__netprobe_answer *answer_out);
+void ph__netprobe_put_marks(struct ph__wire_writer *writer, const struct ph__netprobe_mark *marks);
+ph_status ph__netprobe_get_marks(const void *body, size_t size, struct ph__netprobe_mark *marks_out);
+
+/* ---- links ---- */
+
+struct ph__netprobe_link {
+    int socket;                      /* non-blocking; the link does not close it */
+    uint64_t deadline_ns;            /* of everything below, on ph__clock_ns() */
+    const volatile int *stop_signal; /* ends waits, too; NULL: none */
+    char peer[PH_ADDRESS_BYTES];     /* named in errors */
+};
+
+struct ph__netprobe_message {
+    uint16_t kind;
+    size_t size;
+    unsigned char body[PH_NETPROBE_MAX_BODY];
+};
+
+ph_status ph__netprobe_write(const struct ph__netprobe_link *link, const void *bytes, size_t size);
+/* Reads at least one byte, and at most `capacity`. */
+ph_status ph__netprobe_read_some(
+    const struct ph__netprobe_link *link, void *bytes, size_t capacity, size_t *size_out);
+
+ph_status ph__netprobe_say(
+    const struct ph__netprobe_link *link, enum ph__netprobe_kind kind, const void *body, size_t size);
+ph_status ph__netprobe_hear(const struct ph__netprobe_link *link, struct ph__netprobe_message *message_out);
+/* Hears a message, which must be of this kind. */
+ph_status ph__netprobe_expect(const struct ph__netprobe_link *link, enum ph__netprobe_kind kind,
+    struct ph__netprobe_message *message_out);
+
+/* Exchange the proofs, as the client and as the agent. */
+ph_status ph__netprobe_greet(
+    const struct ph__netprobe_link *link, const struct ph__secret *secret, struct ph__netprobe_who *who_out);
+ph_status ph__netprobe_admit(const struct ph__netprobe_link *link, const struct ph__secret *secret,
+    const struct ph__netprobe_who *who);
+
+#endif
