@@ -8,11 +8,13 @@ _phloem() {
         known='status bench destroy'
     elif [ "$COMP_CWORD" -eq 2 ] && [ "$verb" = sim ] && [ -n "$word" ] && [[ run == "$word"* ]]; then
         known=run
+    elif [ "$COMP_CWORD" -eq 2 ] && [ "$verb" = topology ] && [[ $word != -* ]]; then
+        known='probe agent order show'
     elif [ "$before" = --set ]; then
         compopt -o nospace
         known=$("$program" config --keys 2>/dev/null | sed -n 's/^  \([a-z][a-z0-9_.]*\)  (.*/\1=/p')
     elif [[ $word == -* ]]; then
-        [ "$verb" != hub ] || [[ ${COMP_WORDS[2]} == -* ]] || verb="hub ${COMP_WORDS[2]}"
+        case $verb in hub | topology) [[ ${COMP_WORDS[2]} == -* ]] || verb="$verb ${COMP_WORDS[2]}" ;; esac
         [ "$verb ${COMP_WORDS[2]}" != 'sim run' ] || verb='sim run'
         # shellcheck disable=SC2086 # "hub status" is two words
         known=$("$program" $verb --help=words 2>/dev/null | cut -d ' ' -f 1)

@@ -70,7 +70,7 @@ static void merge(struct linkage *linkage, const struct join *join)
 /* Returns how many joins lie before the widest step, 0 where no step is wide enough. */
 static size_t cut(const struct linkage *linkage)
 {
-    double widest = log(PH_LOCALITY_RATIO);
+    double widest = log(PH_HOST_GROUPS_RATIO);
     size_t num_joins = 0;
     for (size_t i = 1; i + 1 < linkage->num_hosts; i++) {
         const double step = linkage->joins[i].distance - linkage->joins[i - 1].distance;
@@ -116,7 +116,8 @@ static size_t group(struct linkage *linkage, const double *numbers, uint32_t *gr
     return label(linkage, num_joins > 0 ? num_joins : linkage->num_hosts - 1, groups);
 }
 
-ph_status ph__locality_find(const struct ph__locality *measured, uint32_t *groups_out, size_t *num_groups_out)
+ph_status ph__host_groups_find(
+    const struct ph__host_distances *measured, uint32_t *groups_out, size_t *num_groups_out)
 {
     const size_t n = measured->num_hosts;
     struct linkage linkage = {n, calloc(n * n, sizeof(double)), calloc(n * n, sizeof(double)),

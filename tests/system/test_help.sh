@@ -6,7 +6,7 @@
 
 verbs='synth config models train inspect eval predict export towers plan prepare compare tune'
 succeeds --help=words
-for verb in $verbs hub; do
+for verb in $verbs hub topology; do
     grep -qx "$verb" stdout || complain "--help=words lacks $verb"
 done
 
@@ -59,7 +59,8 @@ process=$hub
 ends 143
 
 # ---- manual pages ----
-for page in '' $verbs hub 'hub status' 'hub bench' 'hub destroy' 'sim run'; do
+for page in '' $verbs hub 'hub status' 'hub bench' 'hub destroy' topology 'topology probe' 'topology agent' 'topology order' \
+    'topology show' 'sim run'; do
     # shellcheck disable=SC2086 # words
     succeeds $page --help=man
     contains stdout '.SH NAME'
@@ -92,5 +93,9 @@ complete phloem train config.yaml --set optimizer.be
 offers optimizer.beta1=
 complete phloem hub st
 offers status
+complete phloem topology pr
+offers probe
+complete phloem topology probe --sha
+offers --share
 complete phloem hub bench --wor
 offers --workers

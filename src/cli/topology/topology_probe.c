@@ -18,7 +18,7 @@
 #include "comm/probe/probe_agent.h"
 #include "comm/watch/watch_state.h"
 #include "phloem/config.h"
-#include "plan/locality.h"
+#include "plan/host_groups.h"
 
 #define MOST_HOSTS 4096
 #define DEFAULT_ECHOES 100
@@ -202,34 +202,50 @@ static ph_status find_groups(struct ph__netprobe_result *result, uint32_t *group
         numbers[i] = 1 / result->pairs[i].bytes_per_ns;
         numbers[n * n + i] = result->pairs[i].latency_ns;
     }
-    const struct ph__locality measured = {n, numbers, numbers + n * n};
-    const ph_status status = ph__locality_find(&measured, groups, &result->num_groups);
+    const struct ph__host_distances measured = {n, numbers, numbers + n * n};
+    const ph_status status = ph__host_groups_find(&measured, groups, &result->num_groups);
     free(numbers);
     result->groups = groups;
     return status;
 }
 
-static ph_status measure(struct probing *probing, struct ph__netprobe *probe, uint32_t *groups)
+/* Groups hosts whose pairs are all known, and makes room for the trunks, of which a part may hold some. */
+static ph_status begin_trunks(struct probing *probing, uint32_t *groups)
 {
     struct ph__netprobe_result *result = &probing->file.result;
-    PH_TRY(ph__netprobe_pairs(probe, result));
     PH_TRY(find_groups(result, groups));
-    result->trunks = calloc(result->num_groups * result->num_groups, sizeof *result->trunks);
+    const size_t count = result->num_groups * result->num_groups;
+    result->trunks = calloc(count, sizeof *result->trunks);
     if (result->trunks == NULL)
         return ph__out_of_memory("the trunks of %zu groups", result->num_groups);
-    for (size_t i = 0; i < result->num_groups * result->num_groups; i++)
+    for (size_t i = 0; i < count; i++)
         result->trunks[i] = (double)NAN;
+    return probing->is_resumed ? cli_topology_part_read(&probing->file) : PH_OK;
+}
+
+/* Takes up what FILE.part has, and writes it, which fails before anything is measured. */
+static ph_status begin(struct probing *probing, uint32_t *groups)
+{
+    const size_t n = probing->num_hosts;
     if (probing->is_resumed)
         PH_TRY(cli_topology_part_read(&probing->file));
-    return ph__netprobe_trunks(probe, result);
+    if (count_pairs(&probing->file.result) == n * (n - 1))
+        PH_TRY(begin_trunks(probing, groups));
+    return cli_topology_part_write(&probing->file);
+}
+
+static ph_status measure(struct probing *probing, struct ph__netprobe *probe, uint32_t *groups)
+{
+    PH_TRY(ph__netprobe_pairs(probe, &probing->file.result));
+    free(probing->file.result.trunks); /* their groups may be others by now */
+    PH_TRY(begin_trunks(probing, groups));
+    return ph__netprobe_trunks(probe, &probing->file.result);
 }
 
 static ph_status measure_and_write(struct probing *probing, uint32_t *groups)
 {
     struct ph__netprobe *probe;
-    if (probing->is_resumed)
-        PH_TRY(cli_topology_part_read(&probing->file));
-    PH_TRY(cli_topology_part_write(&probing->file)); /* fails before anything is measured */
+    PH_TRY(begin(probing, groups));
     ph_status status = ph__netprobe_open(&probing->options, probing->hosts, probing->num_hosts, &probe);
     if (status == PH_OK) {
         status = measure(probing, probe, groups);
@@ -248,9 +264,9 @@ static ph_status probe_hosts(struct probing *probing)
     const size_t n = probing->num_hosts;
     if (n < 2)
         return ph_fail(PH_ERROR_USAGE,
-            "topology probe requires two hosts or more, by --hosts "
-            "HOST:PORT,HOST:PORT or mpirun, and there is %s",
-            n == 1 ? probing->hosts[0].name : "none");
+            "topology probe requires two hosts or more, by --hosts HOST:PORT,HOST:PORT or mpirun, and there "
+            "is %s%s",
+            n == 1 ? "only " : "none", n == 1 ? probing->hosts[0].name : "");
     name_apart(probing);
     uint32_t *groups = calloc(n, sizeof *groups);
     result->pairs = calloc(n * n, sizeof *result->pairs);
@@ -310,7 +326,7 @@ static ph_status start_agent(const struct ph__secret *secret, struct ph__netprob
     if (ph__netprobe_agent_create("[::]:0", secret, agent_out) != PH_OK)
         PH_TRY(ph__netprobe_agent_create("0.0.0.0:0", secret, agent_out));
     const char *port = strrchr(ph__netprobe_agent_address(*agent_out), ':');
-    *text_out = ph__arena_printf(arena, "%s", ph__netprobe_agent_who(*agent_out)->name);
+    *text_out = ph__arena_printf(arena, "%s", ph__watch_self(0).host);
     for (size_t i = 0; i < num_hosts && *text_out != NULL; i++)
         *text_out = ph__arena_printf(
             arena, strchr(hosts[i], ':') != NULL ? "%s\n[%s]%s" : "%s\n%s%s", *text_out, hosts[i], port);

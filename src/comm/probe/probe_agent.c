@@ -28,7 +28,7 @@ struct ph__netprobe_agent {
     int listening;
     char address[PH_ADDRESS_BYTES];
     struct ph__secret secret;
-    struct ph__netprobe_who who;
+    uint64_t id;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t ended; /* a connection has */
@@ -54,9 +54,9 @@ static bool set_measured(struct connection *connection, int socket)
 static ph_status measure_over(const struct connection *connection, struct ph__netprobe_link *other,
     const struct ph__netprobe_ask *ask, uint64_t asked_ns, struct ph__netprobe_answer *answer)
 {
-    struct ph__netprobe_who who;
-    PH_TRY(ph__netprobe_greet(other, &connection->agent->secret, &who));
-    if (ask->id != 0 && who.id != ask->id)
+    uint64_t id;
+    PH_TRY(ph__netprobe_greet(other, &connection->agent->secret, &id));
+    if (ask->id != 0 && id != ask->id)
         return ph_fail(PH_ERROR_PEER, "%s is another host's agent", other->peer);
     return ph__netprobe_measure(other, ask, asked_ns, answer);
 }
@@ -116,7 +116,7 @@ static void serve(struct connection *connection)
     struct ph__netprobe_link link = {
         .socket = connection->socket, .deadline_ns = ph__clock_deadline(GREETING_MS)};
     if (ph__socket_peer(link.socket, link.peer) != PH_OK ||
-        ph__netprobe_admit(&link, &agent->secret, &agent->who) != PH_OK)
+        ph__netprobe_admit(&link, &agent->secret, agent->id) != PH_OK)
         return;
     link.deadline_ns = UINT64_MAX;
     while (answer_next(connection, &link) == PH_OK)
@@ -184,10 +184,8 @@ static void *accept_all(void *context)
 
 static ph_status open_agent(const char *address, bool has_secret, struct ph__netprobe_agent *agent)
 {
-    PH_TRY(ph__random_bytes(&agent->who.id, sizeof agent->who.id));
-    agent->who.id |= 1; /* 0 stands for any agent */
-    if (gethostname(agent->who.name, sizeof agent->who.name - 1) != 0)
-        agent->who.name[0] = '\0';
+    PH_TRY(ph__random_bytes(&agent->id, sizeof agent->id));
+    agent->id |= 1; /* 0 stands for any agent */
     PH_TRY(ph__socket_listen(address, &agent->listening));
     PH_TRY(ph__socket_address(agent->listening, agent->address));
     if (!has_secret && !ph__socket_is_loopback(agent->listening))
@@ -251,9 +249,4 @@ void ph__netprobe_agent_destroy(struct ph__netprobe_agent *agent)
 const char *ph__netprobe_agent_address(const struct ph__netprobe_agent *agent)
 {
     return agent->address;
-}
-
-const struct ph__netprobe_who *ph__netprobe_agent_who(const struct ph__netprobe_agent *agent)
-{
-    return &agent->who;
 }

@@ -16,7 +16,6 @@ ph_status ph__netprobe_agent_create(
 void ph__netprobe_agent_destroy(struct ph__netprobe_agent *agent);
 
 const char *ph__netprobe_agent_address(const struct ph__netprobe_agent *agent); /* "host:port" */
-const struct ph__netprobe_who *ph__netprobe_agent_who(const struct ph__netprobe_agent *agent);
 
 /* The secret of a side that has none. */
 extern const struct ph__secret ph__netprobe_no_secret;

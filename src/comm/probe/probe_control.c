@@ -109,15 +109,15 @@ static ph_status greet_at(struct ph__netprobe *probe, const char *address, uint3
     struct ph__netprobe_link *link, struct ph__netprobe_host *host)
 {
     const struct ph__timeout timeout = {.ms = timeout_ms, .stop_signal = probe->options->stop_signal};
-    struct ph__netprobe_who who;
+    uint64_t id;
     *link = (struct ph__netprobe_link){
         .socket = -1, .deadline_ns = ph__clock_deadline(timeout_ms), .stop_signal = timeout.stop_signal};
     snprintf(link->peer, sizeof link->peer, "%s", address);
     PH_TRY(ph__socket_connect_while(address, timeout, -1, &link->socket));
-    PH_TRY(ph__netprobe_greet(link, probe->secret, &who));
-    if (host->id != 0 && who.id != host->id)
+    PH_TRY(ph__netprobe_greet(link, probe->secret, &id));
+    if (host->id != 0 && id != host->id)
         return ph_fail(PH_ERROR_PEER, "%s is another host's agent", address);
-    host->id = who.id;
+    host->id = id;
     host->address = address;
     return PH_OK;
 }

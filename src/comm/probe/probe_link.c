@@ -6,11 +6,10 @@
 #include <sys/socket.h>
 
 #include "base/sum/random_bytes.h"
-#include "base/text/utf8.h"
 #include "base/thread/clock.h"
 #include "base/thread/stop.h"
+#include "comm/watch/watch_frames.h"
 
-#define MAGIC 0x42525050u /* "PPRB" */
 #define VERSION 1
 #define HEAD_BYTES 6
 
@@ -230,97 +229,55 @@ ph_status ph__netprobe_expect(const struct ph__netprobe_link *link, enum ph__net
     return PH_OK;
 }
 
-/* ---- proofs ---- */
+/* ---- proofs: the agent is rank 0 of a watch of two ---- */
 
-static void put_hello(struct ph__wire_writer *writer, const unsigned char nonce[PH_NONCE_BYTES])
-{
-    ph__wire_put_u32(writer, MAGIC);
-    ph__wire_put_u16(writer, VERSION);
-    ph__wire_put_bytes(writer, nonce, PH_NONCE_BYTES);
-}
-
-static ph_status get_hello(const struct ph__netprobe_message *hello, unsigned char nonce_out[PH_NONCE_BYTES])
-{
-    struct ph__wire_reader reader;
-    ph__wire_reader_init(&reader, hello->body, hello->size);
-    const uint32_t magic = ph__wire_get_u32(&reader);
-    const uint16_t version = ph__wire_get_u16(&reader);
-    ph__wire_get_bytes(&reader, PH_NONCE_BYTES, nonce_out);
-    PH_TRY(finish(&reader, "HELLO"));
-    if (magic != MAGIC || version != VERSION)
-        return ph_fail(PH_ERROR_PEER, "HELLO: this is version %u of the probe, not %u", VERSION, version);
-    return PH_OK;
-}
-
-/* What an agent's proof covers, besides the hello: it stands before the proof in a CHALLENGE. */
-static void put_self(struct ph__wire_writer *writer, const unsigned char nonce[PH_NONCE_BYTES],
-    const struct ph__netprobe_who *who)
-{
-    ph__wire_put_bytes(writer, nonce, PH_NONCE_BYTES);
-    ph__wire_put_u64(writer, who->id);
-    put_any_text(writer, who->name, PH_NETPROBE_NAME_BYTES - 1);
-}
-
-static ph_status transcribe(
-    const void *hello, size_t hello_size, const void *self, size_t self_size, struct ph__challenge *challenge)
-{
-    return ph__authenticate_transcript(hello, hello_size, self, self_size, challenge->transcript);
-}
-
-/* Reads a challenge; *self_size_out: how much of it stands before the proof. */
-static ph_status get_challenge(const struct ph__netprobe_message *message, struct ph__challenge *challenge,
-    struct ph__netprobe_who *who_out, unsigned char proof_out[PH_PROOF_BYTES], size_t *self_size_out)
-{
-    struct ph__wire_reader reader;
-    ph__wire_reader_init(&reader, message->body, message->size);
-    ph__wire_get_bytes(&reader, PH_NONCE_BYTES, challenge->server_nonce);
-    who_out->id = ph__wire_get_u64(&reader);
-    ph__wire_get_text(&reader, PH_NETPROBE_NAME_BYTES - 1, who_out->name);
-    *self_size_out = reader.at;
-    ph__wire_get_bytes(&reader, PH_PROOF_BYTES, proof_out);
-    return finish(&reader, "CHALLENGE");
-}
+#define WORLD_SIZE 2
 
 ph_status ph__netprobe_greet(
-    const struct ph__netprobe_link *link, const struct ph__secret *secret, struct ph__netprobe_who *who_out)
+    const struct ph__netprobe_link *link, const struct ph__secret *secret, uint64_t *id_out)
 {
-    unsigned char hello[64], proof[PH_PROOF_BYTES];
+    unsigned char body[PH_WATCH_MAX_BODY], proof[PH_PROOF_BYTES];
+    struct ph__watch_hello hello = {.who = ph__watch_self(1)};
     struct ph__wire_writer writer;
-    struct ph__challenge challenge;
+    struct ph__wire_reader reader;
     struct ph__netprobe_message message;
-    size_t self_size;
-    PH_TRY(ph__random_bytes(challenge.client_nonce, sizeof challenge.client_nonce));
-    ph__wire_writer_init(&writer, hello, sizeof hello);
-    put_hello(&writer, challenge.client_nonce);
-    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_HELLO, hello, writer.used));
+    struct ph__watch_answer answer;
+    PH_TRY(ph__random_bytes(hello.nonce, sizeof hello.nonce));
+    ph__wire_writer_init(&writer, body, sizeof body);
+    ph__watch_put_hello(&writer, &hello);
+    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_HELLO, body, writer.used));
     PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_CHALLENGE, &message));
-    PH_TRY(get_challenge(&message, &challenge, who_out, proof, &self_size));
-    PH_TRY(transcribe(hello, writer.used, message.body, self_size, &challenge));
-    PH_TRY(ph__authenticate_check(secret, PH_SIDE_SERVER, &challenge, proof, link->peer));
-    PH_TRY(ph__authenticate_prove(secret, PH_SIDE_CLIENT, &challenge, proof));
+    PH_TRY(ph__watch_get_answer(message.body, message.size, &answer));
+    PH_TRY(ph__watch_prove(secret, body, writer.used, &answer, link->peer, proof));
     PH_TRY(ph__netprobe_say(link, PH_NETPROBE_PROOF, proof, sizeof proof));
-    return ph__netprobe_expect(link, PH_NETPROBE_WELCOME, &message);
+    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_WELCOME, &message));
+    ph__wire_reader_init(&reader, message.body, message.size);
+    const uint64_t version = ph__wire_get_u64(&reader);
+    *id_out = ph__wire_get_u64(&reader);
+    PH_TRY(finish(&reader, "WELCOME"));
+    return version == VERSION ? PH_OK
+                              : ph_fail(PH_ERROR_PEER, "%s runs another version of phloem", link->peer);
 }
 
 ph_status ph__netprobe_admit(
-    const struct ph__netprobe_link *link, const struct ph__secret *secret, const struct ph__netprobe_who *who)
+    const struct ph__netprobe_link *link, const struct ph__secret *secret, uint64_t id)
 {
-    unsigned char self[256], proof[PH_PROOF_BYTES];
+    unsigned char body[PH_WATCH_MAX_BODY];
     struct ph__wire_writer writer;
     struct ph__challenge challenge;
     struct ph__netprobe_message message;
+    struct ph__watch_answer answer;
     PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_HELLO, &message));
-    PH_TRY(get_hello(&message, challenge.client_nonce));
-    PH_TRY(ph__random_bytes(challenge.server_nonce, sizeof challenge.server_nonce));
-    ph__wire_writer_init(&writer, self, sizeof self);
-    put_self(&writer, challenge.server_nonce, who);
-    PH_TRY(transcribe(message.body, message.size, self, writer.used, &challenge));
-    PH_TRY(ph__authenticate_prove(secret, PH_SIDE_SERVER, &challenge, proof));
-    ph__wire_put_bytes(&writer, proof, sizeof proof);
-    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_CHALLENGE, self, writer.used));
+    PH_TRY(ph__watch_challenge(secret, message.body, message.size, WORLD_SIZE, &challenge, &answer));
+    ph__wire_writer_init(&writer, body, sizeof body);
+    ph__watch_put_answer(&writer, &answer);
+    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_CHALLENGE, body, writer.used));
     PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_PROOF, &message));
     if (message.size != PH_PROOF_BYTES)
         return ph_fail(PH_ERROR_PEER, "PROOF: %zu bytes instead of %d", message.size, PH_PROOF_BYTES);
     PH_TRY(ph__authenticate_check(secret, PH_SIDE_CLIENT, &challenge, message.body, link->peer));
-    return ph__netprobe_say(link, PH_NETPROBE_WELCOME, NULL, 0);
+    ph__wire_writer_init(&writer, body, sizeof body);
+    ph__wire_put_u64(&writer, VERSION);
+    ph__wire_put_u64(&writer, id);
+    return ph__netprobe_say(link, PH_NETPROBE_WELCOME, body, writer.used);
 }

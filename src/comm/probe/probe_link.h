@@ -1,18 +1,19 @@
 /* Connections of the probe, and what goes over them. A host that others measure runs an agent
  * (probe_agent.h). Whoever connects to an agent proves the secret, then asks for one thing after another:
  *
- *     client -> agent   HELLO      version, nonce
- *     agent -> client   CHALLENGE  the agent's nonce, its proof, who it is
+ *     client -> agent   HELLO
+ *     agent -> client   CHALLENGE  the agent's proof
  *     client -> agent   PROOF
- *     agent -> client   WELCOME
+ *     agent -> client   WELCOME    version, the agent's id
  *
  *     client -> agent   ASK        measure the way from you to another agent        agent -> client  ANSWER
  *     client -> agent   ECHO       bytes, which come back                           agent -> client  ECHO
  *     client -> agent   SEND       a number, and so many bytes behind the message   agent -> client  ARRIVED
  *
  * A controller asks, and agents send to each other. A message is 6 bytes of head, u32 size of the body and
- * u16 kind, and the body (net/wire.h). A side without a secret proves an empty one, known to all. Frames
- * after the proofs carry no tag: who can change packets on their way can change what is measured anyway.
+ * u16 kind, and the body (net/wire.h). The first three are those of a watch (comm/watch/watch_frames.h). A
+ * side without a secret proves an empty one, known to all. Frames after the proofs carry no tag: who can
+ * change packets on their way can change what is measured anyway.
  *
  * Errors are PH_ERROR_PEER naming the peer, or those of a signal. One thread at a time for each link. */
 #ifndef PH_COMM_PROBE_LINK_H
@@ -26,7 +27,6 @@
 #include "net/wire.h"
 
 #define PH_NETPROBE_MAX_BODY 1024
-#define PH_NETPROBE_NAME_BYTES 65 /* of a host's name with its NUL */
 #define PH_NETPROBE_TEXT_BYTES 400
 #define PH_NETPROBE_ECHO_BYTES 64 /* on the wire, head and body */
 #define PH_NETPROBE_NUM_MARKS 16
@@ -45,11 +45,6 @@ enum ph__netprobe_kind {
     PH_NETPROBE_ARRIVED
 };
 
-struct ph__netprobe_who {
-    uint64_t id; /* random: an address may lead to another host's agent */
-    char name[PH_NETPROBE_NAME_BYTES];
-};
-
 /* A request to measure the way to another agent. */
 struct ph__netprobe_ask {
     char address[PH_ADDRESS_BYTES];
@@ -62,7 +57,7 @@ struct ph__netprobe_ask {
     uint32_t limit_ms;    /* the agent gives up then */
 };
 
-/* When the first `bytes` bytes of a transfer had arrived, after its SEND. */
+/* Arrival of the first `bytes` bytes of a transfer, in nanoseconds after its SEND. */
 struct ph__netprobe_mark {
     uint64_t bytes, ns;
 };
@@ -112,10 +107,11 @@ ph_status ph__netprobe_hear(const struct ph__netprobe_link *link, struct ph__net
 ph_status ph__netprobe_expect(const struct ph__netprobe_link *link, enum ph__netprobe_kind kind,
     struct ph__netprobe_message *message_out);
 
-/* Exchange the proofs, as the client and as the agent. */
+/* Exchange the proofs, as the client and as the agent, whose id is random: an address may lead to another
+ * host's agent. */
 ph_status ph__netprobe_greet(
-    const struct ph__netprobe_link *link, const struct ph__secret *secret, struct ph__netprobe_who *who_out);
-ph_status ph__netprobe_admit(const struct ph__netprobe_link *link, const struct ph__secret *secret,
-    const struct ph__netprobe_who *who);
+    const struct ph__netprobe_link *link, const struct ph__secret *secret, uint64_t *id_out);
+ph_status ph__netprobe_admit(
+    const struct ph__netprobe_link *link, const struct ph__secret *secret, uint64_t id);
 
 #endif

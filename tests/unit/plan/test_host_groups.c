@@ -29,9 +29,9 @@ static double draw(struct draws *draws)
 
 static size_t find(const double *ns_per_byte, const double *latency_ns, size_t num_hosts, uint32_t *groups)
 {
-    const struct ph__locality measured = {num_hosts, ns_per_byte, latency_ns};
+    const struct ph__host_distances measured = {num_hosts, ns_per_byte, latency_ns};
     size_t num_groups;
-    assert_ok(ph__locality_find(&measured, groups, &num_groups));
+    assert_ok(ph__host_groups_find(&measured, groups, &num_groups));
     return num_groups;
 }
 
@@ -208,7 +208,7 @@ static void random_networks_are_grouped_by_the_definition(void **state)
     uint32_t groups[N], labels[N];
     size_t num_flat = 0, num_grouped = 0;
     for (int round = 0; round < 200; round++) {
-        double widest = log(PH_LOCALITY_RATIO), last, next;
+        double widest = log(PH_HOST_GROUPS_RATIO), last, next;
         size_t wanted = 1;
         for (size_t i = 0; i < N * N; i++)
             numbers[i] = exp(2 * draw(&draws));
@@ -280,7 +280,7 @@ static void groups_of_planetlab_are_nearer_within_than_between(void **state)
     }
     print_message("PlanetLab: %zu groups\n", num_groups);
     assert_true(num_groups > 1 && num_groups < 490);
-    assert_true(between / (double)num_between - within / (double)num_within > log(PH_LOCALITY_RATIO));
+    assert_true(between / (double)num_between - within / (double)num_within > log(PH_HOST_GROUPS_RATIO));
     free(latencies);
     free((void *)(uintptr_t)path);
 }
