@@ -42,6 +42,10 @@ is_simulated() {
 
 is_simulated auto
 is_simulated none --set parallel.dense=bf16
+is_simulated none --set parallel.collective=hierarchical --set parallel.dense=fp16
+is_simulated none --set parallel.collective=ring
+is_simulated none --set parallel.collective=hierarchical --set parallel.dense_mode=full
+is_simulated none --set parallel.collective=ring --set parallel.dense_mode=full
 "$PH_BINARY_DIR/phloem" plan job.yaml --world 8 --ranks-per-host 4 --out plan.yaml >stdout 2>stderr || complain 'no plan was made'
 tables=$(sed -n 's/^  \("embedding[^:]*\): .*/\1/p' plan.yaml)
 {
