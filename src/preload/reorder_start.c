@@ -13,8 +13,7 @@
 #include "preload/reorder.h"
 
 enum { BAD_INPUT = 2, HOST_BYTES = 64 };
-#define PASSING_NS \
-    500000000 /* for the launcher to pass a line on: Hydra drops what it has not read at an abort */
+#define PASSING_NS 500000000
 
 struct ph__reorder ph__reorder = {.world = MPI_COMM_WORLD};
 
@@ -31,6 +30,12 @@ static const char *setting(const char *name)
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
+/* Waits until the launcher has passed on what was printed: it drops the rest when a rank ends or aborts. */
+static void wait_for_launcher(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = PASSING_NS}, NULL);
+}
+
 /* Ends the job. Only one rank says why. */
 static _Noreturn void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static _Noreturn void refuse(const char *format, ...)
@@ -41,7 +46,7 @@ static _Noreturn void refuse(const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     fprintf(stderr, "phloem: %s\n", text);
-    nanosleep(&(struct timespec){.tv_nsec = PASSING_NS}, NULL);
+    wait_for_launcher();
     PMPI_Abort(MPI_COMM_WORLD, BAD_INPUT);
     _exit(BAD_INPUT);
 }
@@ -97,6 +102,7 @@ __attribute__((constructor)) void ph__reorder_check_library(void)
         fprintf(stderr,
             "phloem: a library for %s is preloaded into a program that uses %s: preload %s instead\n",
             own_mpi, other_mpi, other_library);
+    wait_for_launcher(); /* also on the other ranks, whose ends would end the one that prints */
     _exit(BAD_INPUT);
 }
 

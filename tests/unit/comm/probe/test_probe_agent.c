@@ -21,6 +21,7 @@ static const struct ph__secret secret = {.size = 20, .bytes = "twenty bytes of i
 
 struct cluster {
     struct ph__netprobe_agent *agents[NUM_HOSTS];
+    char texts[NUM_HOSTS][64]; /* of the addresses: agents may end before the probe does */
     const char *addresses[NUM_HOSTS];
     struct ph__netprobe_host hosts[NUM_HOSTS];
     struct ph__netprobe_pair pairs[NUM_HOSTS * NUM_HOSTS];
@@ -34,7 +35,9 @@ static void start(struct cluster *cluster)
     *cluster = (struct cluster){.options = {.secret = &secret, .share = 1, .num_echoes = 20}};
     for (size_t i = 0; i < NUM_HOSTS; i++) {
         assert_ok(ph__netprobe_agent_create("127.0.0.1:0", &secret, &cluster->agents[i]));
-        cluster->addresses[i] = ph__netprobe_agent_address(cluster->agents[i]);
+        snprintf(cluster->texts[i], sizeof cluster->texts[i], "%s",
+            ph__netprobe_agent_address(cluster->agents[i]));
+        cluster->addresses[i] = cluster->texts[i];
         cluster->hosts[i] = (struct ph__netprobe_host){
             .name = cluster->addresses[i], .addresses = &cluster->addresses[i], .num_addresses = 1};
     }
