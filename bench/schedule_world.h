@@ -2,7 +2,7 @@
 #ifndef PH_BENCH_SCHEDULE_WORLD_H
 #define PH_BENCH_SCHEDULE_WORLD_H
 
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "preload/schedules.h"
 
 struct schedule_outcome {

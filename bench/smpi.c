@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/rng.h"
-
 static void write_links(FILE *file, const struct ph__fabric *fabric)
 {
     for (size_t host = 0; host < fabric->num_hosts; host++)
@@ -15,9 +13,8 @@ static void write_links(FILE *file, const struct ph__fabric *fabric)
 
 static void write_route(FILE *file, const struct ph__fabric *fabric, size_t from, size_t to)
 {
-    const uint64_t pair[] = {from, to};
     uint32_t links[PH_FABRIC_MAX_HOPS];
-    const size_t num_links = ph__fabric_route(fabric, from, to, ph__hash_bytes(pair, sizeof pair), links);
+    const size_t num_links = ph__fabric_route_of_hosts(fabric, from, to, links);
     fprintf(file, "<route src=\"h%zu\" dst=\"h%zu\" symmetrical=\"NO\">", from, to);
     for (size_t i = 0; i < num_links; i++)
         fprintf(file, "<link_ctn id=\"l%u\"/>", links[i]);

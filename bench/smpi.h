@@ -4,7 +4,7 @@
 #define PH_BENCH_SMPI_H
 
 #include "peer.h"
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "preload/schedules.h"
 
 /* Writes a platform file of SimGrid: hosts h0, h1, ..., each direction of a link, and the route that our

@@ -38,7 +38,7 @@ SUB_ROOMS = {
     "net": ["link", "server"],
     "comm": ["wire", "watch", "probe", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
-    "plan": ["order", "search"],
+    "plan": ["fabric", "order", "search"],
     "shard": ["lookup", "tower", "units", "dense"],
     "preload": ["sim"],
     "serve": ["wire", "teacher", "speculation", "queue", "repository", "server"],

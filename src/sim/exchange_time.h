@@ -3,7 +3,7 @@
 #define PH_SIM_EXCHANGE_TIME_H
 
 #include "base/memory/arena.h"
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "plan/search/cost_label.h"
 
 struct ph__exchange_case {

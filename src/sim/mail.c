@@ -134,18 +134,15 @@ void ph__mail_destroy(struct ph__mail *mail)
 static void find_links(const struct ph__mail *mail, size_t from, size_t to, struct way *way)
 {
     const struct ph__fabric *fabric = mail->fabric;
-    const size_t from_host = from / fabric->ranks_per_host, to_host = to / fabric->ranks_per_host;
-    const uint64_t pair[] = {from, to};
     if (from == to)
         return;
-    if (from_host == to_host) {
+    if (from / fabric->ranks_per_host == to / fabric->ranks_per_host) {
         way->links[way->num_links++] = (uint32_t)(fabric->num_links + 2 * from);
         way->links[way->num_links++] = (uint32_t)(fabric->num_links + 2 * to + 1);
         way->latency_ns = fabric->messages.host_latency_us * 1e3;
         return;
     }
-    way->num_links =
-        ph__fabric_route(fabric, from_host, to_host, ph__hash_bytes(pair, sizeof pair), way->links);
+    way->num_links = ph__fabric_route(fabric, from, to, way->links);
     for (size_t i = 0; i < way->num_links; i++)
         way->latency_ns += fabric->links[way->links[i]].latency_ns;
 }

@@ -9,7 +9,7 @@
 #ifndef PH_SIM_MAIL_H
 #define PH_SIM_MAIL_H
 
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 
 struct ph__mail;
 

@@ -9,7 +9,7 @@
 #ifndef PH_SIM_PLAYERS_H
 #define PH_SIM_PLAYERS_H
 
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "sim/run_memory.h"
 
 struct ph__player_figures { /* simulated */

@@ -3,7 +3,7 @@
 #ifndef PH_SIM_PROCESSES_H
 #define PH_SIM_PROCESSES_H
 
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "sim/run_memory.h"
 
 struct ph__processes_options {

@@ -9,7 +9,7 @@
 
 #include "base/thread/clock.h"
 #include "comm/collective/comm.h"
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "sim/chakra.h"
 
 struct ph__world_options {

@@ -30,9 +30,11 @@ for collective in ring halving hierarchical; do
     [ "$(head -n 1 hosts)" = a0 ] || complain "$collective: host 0 has lost its place"
     [ "$(sort -u hosts | wc -l)" -eq 8 ] || complain "$collective: the order has not all hosts"
 done
-succeeds topology order racks.yaml --collective doubling --bytes 4194304 --out hosts
-contains stdout 'the hosts stay as they are'
-[ "$(xargs <hosts)" = 'a0 b0 a1 b1 a2 b2 a3 b3' ] || complain 'the hosts did not stay as they are'
+for collective in doubling exchange; do
+    succeeds topology order racks.yaml --collective $collective --bytes 4194304 --out hosts
+    contains stdout 'the hosts stay as they are'
+    [ "$(xargs <hosts)" = 'a0 b0 a1 b1 a2 b2 a3 b3' ] || complain "$collective: the hosts did not stay as they are"
+done
 
 # ---- files for launchers ----
 ring="--collective ring --bytes 4194304"

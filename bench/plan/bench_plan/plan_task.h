@@ -3,7 +3,7 @@
 #ifndef PH_BENCH_PLAN_TASK_H
 #define PH_BENCH_PLAN_TASK_H
 
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "plan/search/plan_search.h"
 #include "train/cost/cost_measure.h"
 #include "train/cost/cost_nets.h"

@@ -8,7 +8,7 @@
 #include "base/text/number.h"
 #include "cli/verb/machine_speed.h"
 #include "comm/collective/comm.h"
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "plan/plan_choice.h"
 #include "plan/plan_cost.h"
 #include "plan/plan_units.h"

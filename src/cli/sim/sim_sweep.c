@@ -9,7 +9,7 @@
 #include "base/file/file.h"
 #include "base/text/number.h"
 #include "cli/output.h"
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "train/config/job_config.h"
 
 enum { MOST_RANKS = 65536, MOST_VALUES = 64, MOST_COMBINATIONS = 1000 };

@@ -81,7 +81,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
 {
     const struct cli_flag flags[] = {
         {"--collective", CLI_TEXT, &request->collective, "NAME",
-            "ring, halving, far-halving, doubling, tree or hierarchical (required)"},
+            "ring, halving, far-halving, doubling, tree, hierarchical or exchange (required)"},
         {"--bytes", CLI_TEXT, &request->bytes, "N", "bytes that each rank sums (required)"},
         {"--group-size", CLI_TEXT, &request->group_size, "N",
             "hosts of a group, of hierarchical; default: those of the topology's groups"},

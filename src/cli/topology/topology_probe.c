@@ -18,7 +18,7 @@
 #include "comm/probe/probe_agent.h"
 #include "comm/watch/watch_state.h"
 #include "phloem/config.h"
-#include "plan/host_groups.h"
+#include "plan/fabric/host_groups.h"
 
 #define MOST_HOSTS 4096
 #define DEFAULT_ECHOES 100

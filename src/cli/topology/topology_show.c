@@ -8,7 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/output.h"
 #include "cli/topology/topology_verbs.h"
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "report/page.h"
 
 #define MOST_DRAWN 128 /* hosts of a page's matrices */
@@ -28,7 +28,7 @@ static void find_ways(struct shown *shown)
     uint32_t links[PH_FABRIC_MAX_HOPS];
     for (size_t i = 0; i < fabric->num_hosts * fabric->num_hosts; i++) {
         const size_t num_links =
-            ph__fabric_route(fabric, i / fabric->num_hosts, i % fabric->num_hosts, 0, links);
+            ph__fabric_route_of_hosts(fabric, i / fabric->num_hosts, i % fabric->num_hosts, links);
         double bytes_per_ns = num_links > 0 ? HUGE_VAL : (double)NAN, latency_ns = 0;
         for (size_t k = 0; k < num_links; k++) {
             bytes_per_ns = fmin(bytes_per_ns, fabric->links[links[k]].bytes_per_ns);
@@ -64,7 +64,7 @@ static double shared_gbits(const struct shown *shown, size_t from, size_t to)
     for (size_t i = 0; i < n * n; i++) {
         if (fabric->groups[i / n] != from || fabric->groups[i % n] != to)
             continue;
-        const size_t num_links = ph__fabric_route(fabric, i / n, i % n, i, is_first ? common : links);
+        const size_t num_links = ph__fabric_route_of_hosts(fabric, i / n, i % n, is_first ? common : links);
         size_t num_kept = 0;
         for (size_t c = 0; c < num_common; c++)
             for (size_t k = 0; k < num_links; k++)

@@ -12,20 +12,26 @@
  *   tree          reduce, then broadcast, over a binomial tree
  *   hierarchical  in groups of m places side by side: each sends S/m to each of its group, then S/N to the
  *                 places like its own in other groups, and both again for the sums
+ *   exchange      each place sends S/N to each other one, twice; hosts keep their order, as no other one
+ * helps
  *
  * For another number of hosts than a power of two, the surplus places of halvings and doubling first send S
  * to their neighbours, and get S back, or their part of the sums.
  *
- * A round takes as long as its slowest message, latency + bytes / bandwidth of the route, or as the link that
- * needs longest for the bytes of all messages that cross it. A tree's place is done when the last of its
- * children's messages has come, each as slow as the busiest link makes it.
+ * A round takes as long as its slowest message, a rank's time for it + latency + bytes / bandwidth of the
+ * route, or as the link that needs longest for the bytes of all messages that cross it. Messages to several
+ * places are one round after the other, which have the latency once. A tree's place is done when the last of
+ * its children's messages has come, each as slow as the busiest link makes it.
+ *
+ * Where hosts have R ranks each, exchange, hierarchical and ring are those of comm/ (comm_collectives.h),
+ * over ranks: a place's messages are its ranks', and the ranks of a host send to each other, too.
  *
  * Sources: arXiv 2105.14088 (Cloud Collectives); Thakur, Rabenseifner, Gropp: "Optimization of collective
  * communication operations in MPICH" (2005), for the patterns. Pure: no clock, no global state. */
 #ifndef PH_PLAN_ORDER_H
 #define PH_PLAN_ORDER_H
 
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 
 #define PH_ORDER_PATTERN_LIST(X)           \
     X(PH_ORDER_RING, "ring")               \
@@ -33,7 +39,8 @@
     X(PH_ORDER_FAR_HALVING, "far-halving") \
     X(PH_ORDER_DOUBLING, "doubling")       \
     X(PH_ORDER_TREE, "tree")               \
-    X(PH_ORDER_GROUPS, "hierarchical")
+    X(PH_ORDER_GROUPS, "hierarchical")     \
+    X(PH_ORDER_EXCHANGE, "exchange")
 
 #define PH_ORDER_PATTERN_ENUM(name, text) name,
 enum ph__order_pattern { PH_ORDER_PATTERN_LIST(PH_ORDER_PATTERN_ENUM) PH_ORDER_PATTERN_COUNT };
@@ -43,7 +50,9 @@ enum ph__order_pattern { PH_ORDER_PATTERN_LIST(PH_ORDER_PATTERN_ENUM) PH_ORDER_P
 enum ph__order_method { PH_ORDER_AUTO, PH_ORDER_EXHAUSTIVE, PH_ORDER_SEARCH };
 
 struct ph__order_problem {           /* zero-initialise what is not set */
-    const struct ph__fabric *fabric; /* borrowed; all its hosts take part */
+    const struct ph__fabric *fabric; /* borrowed */
+    size_t num_hosts;                /* the first of its hosts take part; 0: all */
+    size_t ranks_per_host;           /* 0: 1 */
     enum ph__order_pattern pattern;
     double bytes;      /* S */
     size_t group_size; /* m, of hierarchical; 0: size of the fabric's groups, if all are equal */
@@ -66,7 +75,9 @@ struct ph__order {
  * neighbours and random orders. PH_ERROR_CONFIG: hierarchical without groups of one size; PH_ERROR_MEMORY. */
 ph_status ph__order_find(const struct ph__order_problem *problem, struct ph__order *order_out);
 
-/* Gives the predicted nanoseconds of an order (num_hosts), which the caller has checked. */
-ph_status ph__order_cost(const struct ph__order_problem *problem, const uint32_t *hosts, double *ns_out);
+/* Fills ns_out (num_sizes) with the predicted nanoseconds of so many bytes each, which stand for the
+ * problem's, in an order of the hosts that the caller has checked; NULL: their own. */
+ph_status ph__order_times(const struct ph__order_problem *problem, const uint32_t *hosts, size_t num_sizes,
+    const double *bytes, double *ns_out);
 
 #endif

@@ -17,25 +17,23 @@ struct use {
     uint32_t trunk; /* 1 + its number; 0: none */
 };
 
-static size_t route(
-    const struct ph__fabric *fabric, size_t from, size_t to, uint32_t links_out[PH_FABRIC_MAX_HOPS])
-{
-    const uint64_t ranks[] = {from * fabric->ranks_per_host, to * fabric->ranks_per_host};
-    return ph__fabric_route(fabric, from, to, ph__hash_bytes(ranks, sizeof ranks), links_out);
-}
-
 /* Sets what a pair takes, notes who uses the links of its route, and returns how many these are. */
 static size_t look_at_pair(const struct ph__fabric *fabric, size_t from, size_t to,
     struct ph__order_network *network, struct use *uses)
 {
     uint32_t links[PH_FABRIC_MAX_HOPS];
-    const size_t count = route(fabric, from, to, links), pair = from * fabric->num_hosts + to;
-    network->latency_ns[pair] = (fabric->messages.send_us + fabric->messages.receive_us) * 1e3;
+    const size_t count = ph__fabric_route_of_hosts(fabric, from, to, links);
+    double *latency_ns = &network->latency_ns[from * network->num_hosts + to];
+    double *ns_per_byte = &network->ns_per_byte[from * network->num_hosts + to];
+    if (from == to) {
+        *latency_ns = fabric->messages.host_latency_us * 1e3;
+        *ns_per_byte = 1e9 / fabric->machine.host_bytes_per_s;
+    }
     for (size_t i = 0; i < count; i++) {
         const struct ph__fabric_link *link = &fabric->links[links[i]];
         struct use *use = &uses[links[i]];
-        network->latency_ns[pair] += link->latency_ns;
-        network->ns_per_byte[pair] = fmax(network->ns_per_byte[pair], 1 / link->bytes_per_ns);
+        *latency_ns += link->latency_ns;
+        *ns_per_byte = fmax(*ns_per_byte, 1 / link->bytes_per_ns);
         use->has_senders |= use->sender != 0 && use->sender != from + 1;
         use->has_receivers |= use->receiver != 0 && use->receiver != to + 1;
         use->sender = (uint32_t)from + 1;
@@ -58,24 +56,25 @@ static void list_trunks(
     const struct ph__fabric *fabric, struct ph__order_network *network, const struct use *uses)
 {
     uint32_t links[PH_FABRIC_MAX_HOPS], total = 0;
-    for (size_t from = 0; from < fabric->num_hosts; from++)
-        for (size_t to = 0; to < fabric->num_hosts; to++) {
-            const size_t count = from != to ? route(fabric, from, to, links) : 0;
-            network->first_trunks[from * fabric->num_hosts + to] = total;
-            for (size_t i = 0; i < count; i++)
-                if (uses[links[i]].trunk > 0)
-                    network->trunks[total++] = uses[links[i]].trunk - 1;
-        }
-    network->first_trunks[fabric->num_hosts * fabric->num_hosts] = total;
+    const size_t num_hosts = network->num_hosts;
+    for (size_t pair = 0; pair < num_hosts * num_hosts; pair++) {
+        const size_t count = ph__fabric_route_of_hosts(fabric, pair / num_hosts, pair % num_hosts, links);
+        network->first_trunks[pair] = total;
+        for (size_t i = 0; i < count; i++)
+            if (uses[links[i]].trunk > 0)
+                network->trunks[total++] = uses[links[i]].trunk - 1;
+    }
+    network->first_trunks[num_hosts * num_hosts] = total;
 }
 
-ph_status ph__order_network_make(
-    const struct ph__fabric *fabric, struct ph__arena *arena, struct ph__order_network *network_out)
+ph_status ph__order_network_make(const struct ph__fabric *fabric, size_t num_hosts, struct ph__arena *arena,
+    struct ph__order_network *network_out)
 {
-    const size_t num_hosts = fabric->num_hosts, num_pairs = num_hosts * num_hosts;
+    const size_t num_pairs = num_hosts * num_hosts;
     struct ph__order_network network = {.num_hosts = num_hosts,
         .latency_ns = ph__arena_alloc_array(arena, num_pairs, sizeof(double)),
         .ns_per_byte = ph__arena_alloc_array(arena, num_pairs, sizeof(double)),
+        .message_ns = (fabric->messages.send_us + fabric->messages.receive_us) * 1e3,
         .trunk_ns_per_byte = ph__arena_alloc_array(arena, fabric->num_links + 1, sizeof(double)),
         .first_trunks = ph__arena_alloc_array(arena, num_pairs + 1, sizeof(uint32_t))};
     struct use *uses = ph__arena_alloc_array(arena, fabric->num_links + 1, sizeof *uses);
@@ -83,13 +82,8 @@ ph_status ph__order_network_make(
     if (network.latency_ns == NULL || network.ns_per_byte == NULL || network.trunk_ns_per_byte == NULL ||
         network.first_trunks == NULL || uses == NULL)
         return PH_ERROR_MEMORY;
-    memset(network.latency_ns, 0, num_pairs * sizeof(double));
-    memset(network.ns_per_byte, 0, num_pairs * sizeof(double));
-    memset(uses, 0, fabric->num_links * sizeof *uses);
-    for (size_t from = 0; from < num_hosts; from++)
-        for (size_t to = 0; to < num_hosts; to++)
-            if (from != to)
-                num_links += look_at_pair(fabric, from, to, &network, uses);
+    for (size_t pair = 0; pair < num_pairs; pair++)
+        num_links += look_at_pair(fabric, pair / num_hosts, pair % num_hosts, &network, uses);
     network.trunks = ph__arena_alloc_array(arena, num_links + 1, sizeof(uint32_t));
     if (network.trunks == NULL)
         return PH_ERROR_MEMORY;
@@ -112,10 +106,7 @@ static ph_status largest_make(struct largest *largest, size_t count, struct ph__
     while (largest->width < count)
         largest->width *= 2;
     largest->nodes = ph__arena_alloc_array(arena, 2 * largest->width, sizeof *largest->nodes);
-    if (largest->nodes == NULL)
-        return PH_ERROR_MEMORY;
-    memset(largest->nodes, 0, 2 * largest->width * sizeof *largest->nodes);
-    return PH_OK;
+    return largest->nodes != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
 static void largest_set(struct largest *largest, size_t index, double value)
@@ -149,7 +140,7 @@ static void put_message(struct ph__order_state *state, size_t number, size_t pla
     const struct ph__order_round *round = &state->rounds->rounds[number];
     struct ph__order_load *load = &state->loads[number];
     const size_t from = state->hosts[place], to = state->hosts[round->to[place]];
-    const double ns = ph__order_pair_ns(network, from, to, round->bytes);
+    const double ns = ph__order_pair_ns(network, round, from, to, state->bytes);
     const uint32_t *first = &network->first_trunks[from * network->num_hosts + to];
     load->sum_ns += is_there ? ns : -ns;
     if (is_there)
@@ -157,8 +148,8 @@ static void put_message(struct ph__order_state *state, size_t number, size_t pla
     for (uint32_t i = first[0]; i < first[1]; i++) {
         const uint32_t trunk = network->trunks[i];
         load->crossing[trunk] += is_there ? 1 : UINT32_MAX;
-        largest_set(
-            &load->trunks, trunk, load->crossing[trunk] * round->bytes * network->trunk_ns_per_byte[trunk]);
+        largest_set(&load->trunks, trunk,
+            load->crossing[trunk] * round->share * state->bytes * network->trunk_ns_per_byte[trunk]);
     }
 }
 
@@ -186,11 +177,11 @@ static void climb_tree(struct ph__order_state *state)
                 continue;
             const size_t from = state->hosts[place], to = state->hosts[round->to[place]];
             const uint32_t *first = &network->first_trunks[from * network->num_hosts + to];
-            double ns = ph__order_pair_ns(network, from, to, round->bytes);
+            const double latency_ns = ph__order_pair_ns(network, round, from, to, 0);
+            double ns = ph__order_pair_ns(network, round, from, to, state->bytes);
             for (uint32_t k = first[0]; k < first[1]; k++)
-                ns = fmax(ns, network->latency_ns[from * network->num_hosts + to] +
-                                  state->loads[i].crossing[network->trunks[k]] * round->bytes *
-                                      network->trunk_ns_per_byte[network->trunks[k]]);
+                ns = fmax(ns, latency_ns + state->loads[i].crossing[network->trunks[k]] * round->share *
+                                               state->bytes * network->trunk_ns_per_byte[network->trunks[k]]);
             state->done[round->to[place]] = fmax(state->done[round->to[place]], state->done[place] + ns);
         }
     }
@@ -211,6 +202,7 @@ ph_status ph__order_state_make(const struct ph__order_problem *problem,
     struct ph__order_state state = {.network = network,
         .rounds = rounds,
         .sums_edges = problem->sums_edges && problem->pattern == PH_ORDER_RING,
+        .bytes = problem->bytes,
         .hosts = ph__arena_alloc_array(arena, rounds->num_places, sizeof *state.hosts),
         .loads = ph__arena_alloc_array(arena, rounds->num_rounds, sizeof *state.loads),
         .done = ph__arena_alloc_array(arena, rounds->num_places, sizeof *state.done)};

@@ -7,10 +7,18 @@
 
 #define PH_NO_PLACE UINT32_MAX
 
+/* Returns how many hosts take part. */
+static inline size_t ph__order_num_hosts(const struct ph__order_problem *problem)
+{
+    return problem->num_hosts > 0 ? problem->num_hosts : problem->fabric->num_hosts;
+}
+
 struct ph__order_round {
     uint32_t *to, *from; /* (num_places) whom a place sends to, and gets from; PH_NO_PLACE: nobody */
-    double bytes;        /* of each message */
+    double share;        /* of S: what each place sends */
     double times;        /* how often the round is repeated */
+    double num_messages; /* of each rank */
+    bool is_joined;      /* is under way together with the round before it: has no latency of its own */
 };
 
 struct ph__order_rounds {

@@ -129,7 +129,7 @@ static void start_by_groups(struct search *search)
 
 static double pair_ns(const struct search *search, size_t from, size_t to)
 {
-    return ph__order_pair_ns(&search->network, from, to, search->rounds.rounds[0].bytes);
+    return ph__order_pair_ns(&search->network, search->rounds.rounds, from, to, search->problem->bytes);
 }
 
 static void start_by_neighbours(struct search *search)
@@ -197,7 +197,7 @@ static ph_status look(struct search *search)
     set_identity(search);
     cost_of(search, search->hosts);
     keep_if_best(search);
-    if (search->num_hosts < 3)
+    if (search->num_hosts < 3 || search->problem->pattern == PH_ORDER_EXCHANGE)
         return PH_OK;
     if (method != PH_ORDER_SEARCH && search->num_hosts <= EXHAUSTIVE_HOSTS) {
         try_all(search, 1);
@@ -222,12 +222,12 @@ static ph_status look(struct search *search)
 
 static ph_status init(struct search *search, const struct ph__order_problem *problem)
 {
-    const size_t num_hosts = problem->fabric->num_hosts;
+    const size_t num_hosts = ph__order_num_hosts(problem);
     *search = (struct search){.problem = problem,
         .num_hosts = num_hosts,
         .best_value = (double)INFINITY,
         .random = {.key = {.seed = problem->seed, .stream = ph__hash_name("order of hosts")}}};
-    PH_TRY(ph__order_network_make(problem->fabric, &search->arena, &search->network));
+    PH_TRY(ph__order_network_make(problem->fabric, num_hosts, &search->arena, &search->network));
     PH_TRY(ph__order_rounds_make(problem, &search->arena, &search->rounds));
     search->hosts = ph__arena_alloc_array(&search->arena, num_hosts, sizeof *search->hosts);
     search->best = ph__arena_alloc_array(&search->arena, num_hosts, sizeof *search->best);
@@ -279,12 +279,17 @@ ph_status ph__order_find(const struct ph__order_problem *problem, struct ph__ord
     return status;
 }
 
-ph_status ph__order_cost(const struct ph__order_problem *problem, const uint32_t *hosts, double *ns_out)
+ph_status ph__order_times(const struct ph__order_problem *problem, const uint32_t *hosts, size_t num_sizes,
+    const double *bytes, double *ns_out)
 {
     struct search search;
     const ph_status status = init(&search, problem);
     if (status == PH_OK)
-        *ns_out = cost_of(&search, hosts);
+        set_identity(&search);
+    for (size_t i = 0; i < num_sizes && status == PH_OK; i++) {
+        search.state.bytes = bytes[i];
+        ns_out[i] = cost_of(&search, hosts != NULL ? hosts : search.hosts);
+    }
     ph__arena_fini(&search.arena);
     return status;
 }

@@ -1,22 +1,21 @@
 #include "train/ranks/collective_choice.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
-#include "plan/collective_cost.h"
-
-_Static_assert((int)PH_PLAN_EXCHANGE == (int)PH_COLLECTIVE_EXCHANGE &&
-                   (int)PH_PLAN_HIERARCHICAL == (int)PH_COLLECTIVE_HIERARCHICAL &&
-                   (int)PH_PLAN_RING == (int)PH_COLLECTIVE_RING &&
-                   (int)PH_PLAN_MOST_RANGES <= (int)PH_COLLECTIVE_MOST_CHOICES,
-    "a plan's collectives are the communicator's");
+#include "plan/order/order.h"
 
 #define LARGE_BYTES 16777216. /* of the sum that groups are chosen for */
 
-static const char *const names[] = {"exchange", "hierarchical", "ring", "auto"};
+const char *ph__collective_name(enum ph_collective kind)
+{
+    static const char *const names[] = {"exchange", "hierarchical", "ring", "auto"};
+    return names[kind];
+}
 
 /* ---- groups ---- */
 
@@ -73,17 +72,43 @@ static ph_status check_groups(const struct hosts *hosts)
     return PH_OK;
 }
 
+/* Fills ns_out (num_sizes) with the times that a collective takes by the model of plan/order/. */
+static ph_status price(
+    const struct hosts *hosts, enum ph_collective kind, size_t num_sizes, const double *bytes, double *ns_out)
+{
+    static const enum ph__order_pattern patterns[] = {[PH_COLLECTIVE_EXCHANGE] = PH_ORDER_EXCHANGE,
+        [PH_COLLECTIVE_HIERARCHICAL] = PH_ORDER_GROUPS,
+        [PH_COLLECTIVE_RING] = PH_ORDER_RING};
+    const struct ph__order_problem problem = {.fabric = hosts->fabric,
+        .num_hosts = hosts->count,
+        .ranks_per_host = hosts->ranks_per_host,
+        .pattern = patterns[kind],
+        .group_size = count_group(hosts, 0)};
+    uint32_t *by_group = calloc(hosts->count, sizeof *by_group);
+    size_t num_placed = 0;
+    if (by_group == NULL)
+        return ph__out_of_memory("the order of %zu hosts", hosts->count);
+    for (size_t group = 0; group < hosts->count; group++)
+        for (size_t host = 0; host < hosts->count; host++)
+            if (hosts->groups[host] == group)
+                by_group[num_placed++] = (uint32_t)host;
+    const ph_status status = ph__order_times(
+        &problem, kind == PH_COLLECTIVE_HIERARCHICAL ? by_group : NULL, num_sizes, bytes, ns_out);
+    free(by_group);
+    return status;
+}
+
 /* Tells whether a large sum takes less where each host is a group than by the groups. separate: (count) room.
  */
 static ph_status compare_with_hosts(const struct hosts *hosts, uint32_t *separate, bool *is_faster_out)
 {
-    struct ph__collective_job job = {hosts->fabric, hosts->count, hosts->ranks_per_host, hosts->groups};
+    struct hosts apart = *hosts;
     const double bytes = LARGE_BYTES;
     double ns, separate_ns;
-    PH_TRY(ph__collective_times(&job, PH_PLAN_HIERARCHICAL, 1, &bytes, &ns));
+    apart.groups = separate;
     separate_hosts(separate, hosts->count);
-    job.groups = separate;
-    PH_TRY(ph__collective_times(&job, PH_PLAN_HIERARCHICAL, 1, &bytes, &separate_ns));
+    PH_TRY(price(hosts, PH_COLLECTIVE_HIERARCHICAL, 1, &bytes, &ns));
+    PH_TRY(price(&apart, PH_COLLECTIVE_HIERARCHICAL, 1, &bytes, &separate_ns));
     *is_faster_out = separate_ns < ns;
     return PH_OK;
 }
@@ -130,15 +155,26 @@ static ph_status find_groups(const struct ph__topology *topology, struct hosts *
     return group_hosts(hosts);
 }
 
+/* Chooses what takes least time for each of a row of sizes; among equals the first. */
 static ph_status choose_by_cost(const struct hosts *hosts, struct ph__collective_settings *settings)
 {
-    const struct ph__collective_job job = {
-        hosts->fabric, hosts->count, hosts->ranks_per_host, settings->has_groups ? hosts->groups : NULL};
-    struct ph__collective_range ranges[PH_PLAN_MOST_RANGES];
-    PH_TRY(ph__collective_ranges(&job, ranges, &settings->num_choices));
-    for (size_t i = 0; i < settings->num_choices; i++)
-        settings->choices[i] =
-            (struct ph__collective_choice){ranges[i].from_bytes, (enum ph_collective)ranges[i].kind};
+    double bytes[PH_COLLECTIVE_SIZES], ns[PH_COLLECTIVE_AUTO][PH_COLLECTIVE_SIZES];
+    for (size_t i = 0; i < PH_COLLECTIVE_SIZES; i++)
+        bytes[i] = ldexp(1024, (int)i);
+    settings->num_choices = 0;
+    for (enum ph_collective kind = 0; kind < PH_COLLECTIVE_AUTO; kind++)
+        if (kind != PH_COLLECTIVE_HIERARCHICAL || settings->has_groups)
+            PH_TRY(price(hosts, kind, PH_COLLECTIVE_SIZES, bytes, ns[kind]));
+    for (size_t i = 0; i < PH_COLLECTIVE_SIZES; i++) {
+        enum ph_collective best = PH_COLLECTIVE_EXCHANGE;
+        for (enum ph_collective kind = 0; kind < PH_COLLECTIVE_AUTO; kind++)
+            if ((kind != PH_COLLECTIVE_HIERARCHICAL || settings->has_groups) && ns[kind][i] < ns[best][i])
+                best = kind;
+        settings->predicted_ns[i] = ns[best][i];
+        if (i == 0 || settings->choices[settings->num_choices - 1].kind != best)
+            settings->choices[settings->num_choices++] =
+                (struct ph__collective_choice){i == 0 ? 0 : (uint64_t)bytes[i], best};
+    }
     return PH_OK;
 }
 
@@ -157,6 +193,22 @@ static ph_status settle(enum ph_collective collective, const struct ph__topology
     return PH_OK;
 }
 
+/* Writes such as "hierarchical", or "auto: exchange, from 65536 bytes hierarchical". */
+static void describe(enum ph_collective collective, struct ph__collective_settings *settings)
+{
+    char *text = settings->text;
+    const size_t size = sizeof settings->text;
+    size_t length = (size_t)snprintf(text, size, "%s", ph__collective_name(collective));
+    for (size_t i = 0; collective == PH_COLLECTIVE_AUTO && i < settings->num_choices && length < size; i++) {
+        const struct ph__collective_choice *choice = &settings->choices[i];
+        char from[48] = ": ";
+        if (i > 0)
+            snprintf(from, sizeof from, ", from %" PRIu64 " bytes ", choice->from_bytes);
+        length +=
+            (size_t)snprintf(text + length, size - length, "%s%s", from, ph__collective_name(choice->kind));
+    }
+}
+
 ph_status ph__collectives_settle(const struct ph__train_job *job, const struct ph__topology *topology,
     struct ph__collective_settings *settings_out, uint32_t *groups_out)
 {
@@ -165,34 +217,19 @@ ph_status ph__collectives_settle(const struct ph__train_job *job, const struct p
     struct hosts hosts = {
         .fabric = job->fabric, .path = path != NULL ? path : "the topology", .groups = groups_out};
     struct ph__fabric fabric = {0};
-    *settings_out = (struct ph__collective_settings){{{0, collective}}, 1, false};
-    if (collective == PH_COLLECTIVE_EXCHANGE || collective == PH_COLLECTIVE_RING)
-        return PH_OK;
-    if (job->fabric == NULL && path != NULL) {
+    const bool is_auto = collective == PH_COLLECTIVE_AUTO;
+    ph_status status = PH_OK;
+    *settings_out = (struct ph__collective_settings){
+        .choices = {{0, is_auto ? PH_COLLECTIVE_EXCHANGE : collective}}, .num_choices = 1};
+    if (job->fabric == NULL && path != NULL && (is_auto || collective == PH_COLLECTIVE_HIERARCHICAL)) {
         PH_TRY(ph__fabric_read(path, &fabric));
         hosts.fabric = &fabric;
     }
-    if (collective == PH_COLLECTIVE_AUTO)
-        settings_out->choices[0].kind = PH_COLLECTIVE_EXCHANGE;
-    const bool is_settled = collective == PH_COLLECTIVE_AUTO && hosts.fabric == NULL;
-    const ph_status status = is_settled ? PH_OK : settle(collective, topology, &hosts, settings_out);
+    if (collective == PH_COLLECTIVE_HIERARCHICAL || (is_auto && hosts.fabric != NULL))
+        status = settle(collective, topology, &hosts, settings_out);
     ph__fabric_fini(&fabric);
+    describe(collective, settings_out);
     return status;
-}
-
-void ph__collectives_describe(
-    enum ph_collective collective, const struct ph__collective_settings *settings, char *text, size_t size)
-{
-    size_t length = (size_t)snprintf(text, size, "%s", names[collective]);
-    for (size_t i = 0; collective == PH_COLLECTIVE_AUTO && i < settings->num_choices && length < size; i++) {
-        const struct ph__collective_choice *choice = &settings->choices[i];
-        if (i > 0)
-            length += (size_t)snprintf(
-                text + length, size - length, ", from %" PRIu64 " bytes", choice->from_bytes);
-        if (length < size)
-            length += (size_t)snprintf(
-                text + length, size - length, "%s %s", i > 0 ? "" : ":", names[choice->kind]);
-    }
 }
 
 /* ---- agreeing ---- */
@@ -212,15 +249,12 @@ static ph_status agree(struct ph_comm *comm, const struct ph__train_job *job,
 }
 
 ph_status ph__collectives_agree(
-    struct ph_comm *comm, const struct ph__train_job *job, char *text_out, size_t size)
+    struct ph_comm *comm, const struct ph__train_job *job, struct ph__collective_settings *settings_out)
 {
-    struct ph__collective_settings settings = {0};
     uint32_t *groups = calloc(ph_comm_world_size(comm), sizeof *groups);
     if (groups == NULL)
         return ph__out_of_memory("groups of %zu ranks", ph_comm_world_size(comm));
-    const ph_status status = agree(comm, job, &settings, groups);
+    const ph_status status = agree(comm, job, settings_out, groups);
     free(groups);
-    if (status == PH_OK)
-        ph__collectives_describe(job->parallel->collective, &settings, text_out, size);
     return status;
 }

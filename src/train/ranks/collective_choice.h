@@ -6,11 +6,17 @@
 #include "plan/plan.h"
 #include "train/job.h"
 
+enum { PH_COLLECTIVE_SIZES = 21 }; /* 1 KiB, 2 KiB ... 1 GiB: those that auto looks at */
+
 struct ph__collective_settings {
     struct ph__collective_choice choices[PH_COLLECTIVE_MOST_CHOICES];
     size_t num_choices;
     bool has_groups;
+    double predicted_ns[PH_COLLECTIVE_SIZES]; /* of the choices; zeros: nothing is predicted */
+    char text[256]; /* "hierarchical", or "auto: exchange, from 65536 bytes hierarchical" */
 };
+
+const char *ph__collective_name(enum ph_collective kind);
 
 /* Settles the choices by the job's fabric, or the file of parallel.topology, or without either; groups_out
  * (world_size) where there are groups. topology: ranks_per_host 0: hosts differ. PH_ERROR_CONFIG: groups
@@ -18,12 +24,8 @@ struct ph__collective_settings {
 ph_status ph__collectives_settle(const struct ph__train_job *job, const struct ph__topology *topology,
     struct ph__collective_settings *settings_out, uint32_t *groups_out);
 
-/* Writes such as "hierarchical", or "auto: exchange, from 65536 bytes hierarchical". */
-void ph__collectives_describe(
-    enum ph_collective collective, const struct ph__collective_settings *settings, char *text, size_t size);
-
 /* Lets rank 0 settle the choices, and sets them on all ranks. */
 ph_status ph__collectives_agree(
-    struct ph_comm *comm, const struct ph__train_job *job, char *text_out, size_t size);
+    struct ph_comm *comm, const struct ph__train_job *job, struct ph__collective_settings *settings_out);
 
 #endif

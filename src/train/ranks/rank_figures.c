@@ -327,7 +327,7 @@ static ph_status all_json(const struct gathering *gathering, struct ph__json *ob
     for (size_t rank = 0; rank < ranks->world_size; rank++)
         sent += gathering->sent[rank];
     ph__json_set_text(object, "transport", ph__comm_transport(ranks->comm));
-    ph__json_set_text(object, "collective", ranks->collective);
+    ph__json_set_text(object, "collective", ranks->collectives.text);
     ph__json_set_integer(object, "hosts", (int64_t)ph_comm_num_hosts(ranks->comm));
     ph__json_set(object, "plan", plan_json(ranks->plan));
     ph__json_set_integer(object, "measured_steps", (int64_t)gathering->all[0].num_steps);

@@ -7,7 +7,7 @@
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "comm/collective/comm.h"
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "plan/plan_cost.h"
 #include "shard/plan_distribution.h"
 #include "train/config/kept_plan.h"
@@ -258,7 +258,7 @@ ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph__train_job *jo
     if (ranks->moments == NULL || ranks->numbers == NULL)
         return ph__out_of_memory("%zu ranks", ranks->world_size);
     PH_TRY(ph__agree_on_job(job));
-    PH_TRY(ph__collectives_agree(ranks->comm, job, ranks->collective, sizeof ranks->collective));
+    PH_TRY(ph__collectives_agree(ranks->comm, job, &ranks->collectives));
     PH_TRY(find_plan(ranks, job));
     return create_distributions(ranks, job);
 }

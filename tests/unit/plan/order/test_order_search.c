@@ -76,6 +76,13 @@ static struct ph__fabric noisy_groups(size_t num_hosts, size_t size, bool is_shu
 
 /* ---- costs ---- */
 
+static double ns_of(const struct ph__order_problem *problem, const uint32_t *hosts)
+{
+    double ns;
+    assert_ok(ph__order_times(problem, hosts, 1, &problem->bytes, &ns));
+    return ns;
+}
+
 /* The figures of the specification's table, worked out by hand: 4 MiB over links of 100 and 25 bytes/us. */
 static void costs_are_those_of_the_busiest_link(void **state)
 {
@@ -83,21 +90,61 @@ static void costs_are_those_of_the_busiest_link(void **state)
         enum ph__order_pattern pattern;
         double grouped_ms, interleaved_ms;
     } cases[] = {{PH_ORDER_RING, 293.6, 1174.4}, {PH_ORDER_HALVING, 230.7, 702.5},
-        {PH_ORDER_DOUBLING, 755.0, 755.0}, {PH_ORDER_GROUPS, 230.7, 0}, {PH_ORDER_FAR_HALVING, 351.3, 115.3}};
-    static const uint32_t own[] = {0, 1, 2, 3, 4, 5, 6, 7};
+        {PH_ORDER_DOUBLING, 755.0, 755.0}, {PH_ORDER_GROUPS, 230.7, 0}, {PH_ORDER_FAR_HALVING, 351.3, 115.3},
+        {PH_ORDER_EXCHANGE, 671.1, 702.5}};
     (void)state;
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int is_interleaved = 0; is_interleaved < 2; is_interleaved++) {
             const double expected = is_interleaved ? cases[i].interleaved_ms : cases[i].grouped_ms;
             struct ph__fabric fabric = two_racks(is_interleaved);
             const struct ph__order_problem problem = {
                 .fabric = &fabric, .pattern = cases[i].pattern, .bytes = 4 * MIB};
-            double ns;
-            assert_ok(ph__order_cost(&problem, own, &ns));
             if (expected > 0)
-                assert_near(ns / 1e6, expected, .1, 0);
+                assert_near(ns_of(&problem, NULL) / 1e6, expected, .1, 0);
             ph__fabric_fini(&fabric);
         }
+}
+
+/* Groups of two hosts in each rack: 4 hosts send S / 4 to 2 over an uplink, then S / 8 within the rack. */
+static void groups_may_span_racks(void **state)
+{
+    static const uint32_t hosts[] = {0, 2, 4, 6, 1, 3, 5, 7};
+    struct ph__fabric fabric = two_racks(false);
+    const struct ph__order_problem problem = {
+        .fabric = &fabric, .pattern = PH_ORDER_GROUPS, .bytes = 4 * MIB, .group_size = 4};
+    (void)state;
+    assert_near(ns_of(&problem, hosts) / 1e6, 2 * (8 * MIB / 25e6 + .5 * MIB / 100e6) * 1e3, 1e-9, 0);
+    ph__fabric_fini(&fabric);
+}
+
+/* Small sums take the latencies, one behind the other, and a rank's time for each of its messages. Large ones
+ * take what crosses a host's link: 1/8 of S from each of its two ranks to each of the six on other hosts, of
+ * a hierarchy to each of three; and of a ring once. */
+static void ranks_of_a_host_share_its_link(void **state)
+{
+    static const struct {
+        enum ph__order_pattern pattern;
+        double latencies_us, crossing;
+    } cases[] = {{PH_ORDER_EXCHANGE, 2 * (20 + 7 * 3), 2 * 12},
+        {PH_ORDER_GROUPS, 2 * (5 + 3 + 20 + 3 * 3), 2 * 6}, {PH_ORDER_RING, 14 * (20 + 3), 14}};
+    struct ph__fabric fabric = read_text("version: 1\nkind: star\nhosts: 5\nranks_per_host: 2\n"
+                                         "host: {gbits_per_s: 8, latency_us: 10}\n"
+                                         "machine: {host_bytes_per_s: 1e15}\n"
+                                         "messages: {send_us: 2, receive_us: 1, host_latency_us: 5}\n");
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct ph__order_problem problem = {.fabric = &fabric,
+            .num_hosts = 4,
+            .ranks_per_host = 2,
+            .pattern = cases[i].pattern,
+            .group_size = 1};
+        const double bytes[] = {0, 1e9};
+        double ns[2];
+        assert_ok(ph__order_times(&problem, NULL, 2, bytes, ns));
+        assert_near(ns[0], cases[i].latencies_us * 1e3, 1e-6, 0);
+        assert_near(ns[1] - ns[0], cases[i].crossing * 1e9 / 8, 0, 1e-5);
+    }
+    ph__fabric_fini(&fabric);
 }
 
 /* Latency and seconds a byte of pairs, as the formulas below read them. */
@@ -182,12 +229,11 @@ static void costs_are_the_formulas(void **state)
         const struct ph__order_problem problem = {
             .fabric = &fabric, .pattern = pattern, .bytes = 1e5, .sums_edges = turn % 8 == 0};
         uint32_t hosts[MOST_HOSTS];
-        double ns;
         for (uint32_t i = 0; i < num_hosts; i++)
             hosts[i] = i;
         ph__rng_shuffle(&random, hosts, num_hosts);
-        assert_ok(ph__order_cost(&problem, hosts, &ns));
-        assert_near(ns, formula(&matrix, pattern, hosts, 1e5, problem.sums_edges), 0, 1e-7);
+        assert_near(
+            ns_of(&problem, hosts), formula(&matrix, pattern, hosts, 1e5, problem.sums_edges), 0, 1e-7);
         ph__fabric_fini(&fabric);
     }
 }
@@ -351,6 +397,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(costs_are_those_of_the_busiest_link),
+        cmocka_unit_test(groups_may_span_racks),
+        cmocka_unit_test(ranks_of_a_host_share_its_link),
         cmocka_unit_test(costs_are_the_formulas),
         cmocka_unit_test(search_is_as_good_as_trying_all),
         cmocka_unit_test(interleaved_racks_are_put_in_a_row),

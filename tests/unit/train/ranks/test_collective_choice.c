@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 #include "support/test_support.h"
 
 enum { MOST_RANKS = 16 };
@@ -15,7 +15,6 @@ enum { MOST_RANKS = 16 };
 struct settled {
     struct ph__collective_settings settings;
     uint32_t groups[MOST_RANKS];
-    char text[256];
 };
 
 /* topology: the file's text; NULL: none. */
@@ -27,9 +26,7 @@ static ph_status settle(enum ph_collective collective, const char *topology, siz
         .topology = topology != NULL ? test_write_file("topology.yaml", topology) : NULL};
     const struct ph__train_job job = {.parallel = &parallel};
     *settled = (struct settled){0};
-    PH_TRY(ph__collectives_settle(&job, &ranks, &settled->settings, settled->groups));
-    ph__collectives_describe(collective, &settled->settings, settled->text, sizeof settled->text);
-    return PH_OK;
+    return ph__collectives_settle(&job, &ranks, &settled->settings, settled->groups);
 }
 
 /* Checks that ranks are in one group where, and only where, `wanted` has the same letter for them. */
@@ -48,7 +45,7 @@ static void exchange_and_ring_need_no_topology(void **state)
     (void)state;
     struct settled settled;
     assert_ok(settle(PH_COLLECTIVE_EXCHANGE, NULL, 5, 0, &settled));
-    assert_string_equal(settled.text, "exchange");
+    assert_string_equal(settled.settings.text, "exchange");
     assert_ok(settle(PH_COLLECTIVE_RING, NULL, 5, 0, &settled));
     assert_int_equal(settled.settings.num_choices, 1);
     assert_int_equal(settled.settings.choices[0].kind, PH_COLLECTIVE_RING);
@@ -105,20 +102,20 @@ static void auto_goes_by_the_topology(void **state)
     (void)state;
     struct settled settled;
     assert_ok(settle(PH_COLLECTIVE_AUTO, NULL, 8, 1, &settled));
-    assert_string_equal(settled.text, "auto: exchange");
+    assert_string_equal(settled.settings.text, "auto: exchange");
     assert_ok(settle(PH_COLLECTIVE_AUTO, RACKS(8, 1), 8, 1, &settled));
     const size_t last = settled.settings.num_choices - 1;
     assert_int_equal(settled.settings.choices[last].kind, PH_COLLECTIVE_HIERARCHICAL);
     assert_groups(&settled, "aaaabbbb");
     assert_ok(settle(PH_COLLECTIVE_AUTO, "version: 1\nkind: star\nhosts: 8\n", 8, 1, &settled));
-    assert_string_equal(settled.text, "auto: exchange");
+    assert_string_equal(settled.settings.text, "auto: exchange");
     /* Groups of unequal size: never hierarchical. */
     assert_ok(settle(PH_COLLECTIVE_AUTO, RACKS(7, 1), 7, 1, &settled));
     assert_false(settled.settings.has_groups);
     for (size_t i = 0; i < settled.settings.num_choices; i++)
         assert_int_not_equal(settled.settings.choices[i].kind, PH_COLLECTIVE_HIERARCHICAL);
-    assert_non_null(strstr(settled.text, "auto: exchange, from "));
-    assert_non_null(strstr(settled.text, " bytes ring"));
+    assert_non_null(strstr(settled.settings.text, "auto: exchange, from "));
+    assert_non_null(strstr(settled.settings.text, " bytes ring"));
 }
 
 int main(void)

@@ -7,8 +7,8 @@
 #include "base/sizes.h"
 #include "base/text/name_index.h"
 #include "base/text/number.h"
-#include "plan/fabric.h"
-#include "plan/fabric_routes.h"
+#include "plan/fabric/fabric.h"
+#include "plan/fabric/fabric_routes.h"
 #include "plan/plan_cost.h"
 
 #define FORMAT_VERSION 1

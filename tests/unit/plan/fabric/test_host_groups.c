@@ -1,6 +1,6 @@
 /* Groups of hosts: of made networks whose groups are known, of random ones against the definition of average
  * linkage by brute force, and of measured ones. */
-#include "plan/host_groups.h"
+#include "plan/fabric/host_groups.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef PH_PLAN_FABRIC_ROUTES_H
 #define PH_PLAN_FABRIC_ROUTES_H
 
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 
 /* A way from one host, or group, to another, as a probe measures it. */
 struct ph__fabric_measured {

@@ -1,4 +1,4 @@
-#include "plan/fabric_routes.h"
+#include "plan/fabric/fabric_routes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -149,9 +149,11 @@ static size_t next_link(const struct way *way, size_t node, uint64_t hash)
     return i;
 }
 
-size_t ph__fabric_route(const struct ph__fabric *fabric, size_t from, size_t to, uint64_t hash,
-    uint32_t links_out[PH_FABRIC_MAX_HOPS])
+size_t ph__fabric_route(
+    const struct ph__fabric *fabric, size_t from_rank, size_t to_rank, uint32_t links_out[PH_FABRIC_MAX_HOPS])
 {
+    const uint64_t ranks[] = {from_rank, to_rank}, hash = ph__hash_bytes(ranks, sizeof ranks);
+    const size_t from = from_rank / fabric->ranks_per_host, to = to_rank / fabric->ranks_per_host;
     if (fabric->is_measured)
         return from == to ? 0 : ph__fabric_measured_route(fabric, from, to, links_out);
     const struct way way = {fabric, fabric->hops + to * fabric->num_nodes, to};
@@ -159,6 +161,12 @@ size_t ph__fabric_route(const struct ph__fabric *fabric, size_t from, size_t to,
     for (size_t node = from; node != to; node = fabric->links[links_out[num_links - 1]].to)
         links_out[num_links++] = (uint32_t)next_link(&way, node, hash);
     return num_links;
+}
+
+size_t ph__fabric_route_of_hosts(
+    const struct ph__fabric *fabric, size_t from, size_t to, uint32_t links_out[PH_FABRIC_MAX_HOPS])
+{
+    return ph__fabric_route(fabric, from * fabric->ranks_per_host, to * fabric->ranks_per_host, links_out);
 }
 
 /* ---- all to all ---- */
@@ -180,7 +188,7 @@ static void load_measured(const struct ph__fabric *fabric, size_t to, size_t num
 {
     uint32_t links[PH_FABRIC_MAX_HOPS];
     for (size_t from = 0; from < num_hosts; from++)
-        for (size_t i = ph__fabric_route(fabric, from, to, 0, links); i > 0; i--)
+        for (size_t i = ph__fabric_route_of_hosts(fabric, from, to, links); i > 0; i--)
             loads[links[i - 1]]++;
 }
 

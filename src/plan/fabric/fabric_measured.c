@@ -14,7 +14,7 @@
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
-#include "plan/fabric_routes.h"
+#include "plan/fabric/fabric_routes.h"
 
 #define MOST_MISSING 3 /* named in an error */
 

@@ -90,9 +90,12 @@ ph_status ph__fabric_machine(
 
 #define PH_FABRIC_MAX_HOPS 16
 
-/* Fills links_out with the links between two hosts, in order, by a hash; returns how many. 0: the hosts are
- * one. */
-size_t ph__fabric_route(const struct ph__fabric *fabric, size_t from, size_t to, uint64_t hash,
+/* Fills links_out with the links between the hosts of two ranks, in order. Returns how many; 0: the ranks
+ * share a host. */
+size_t ph__fabric_route(const struct ph__fabric *fabric, size_t from_rank, size_t to_rank,
     uint32_t links_out[PH_FABRIC_MAX_HOPS]);
+/* Does the same for the first ranks of two hosts. */
+size_t ph__fabric_route_of_hosts(
+    const struct ph__fabric *fabric, size_t from, size_t to, uint32_t links_out[PH_FABRIC_MAX_HOPS]);
 
 #endif

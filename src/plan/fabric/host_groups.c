@@ -1,4 +1,4 @@
-#include "plan/host_groups.h"
+#include "plan/fabric/host_groups.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,11 +1,10 @@
-#include "plan/fabric.h"
+#include "plan/fabric/fabric.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "plan/fabric_routes.h"
+#include "plan/fabric/fabric_routes.h"
 #include "plan/plan_cost.h"
 #include "support/test_support.h"
 
@@ -23,16 +22,16 @@ static void refuses(const char *text, const char *part)
 }
 
 /* Follows a route: each link begins where the last one has ended. Returns the number of links. */
-static size_t follow(const struct ph__fabric *fabric, size_t from, size_t to, uint64_t hash, uint32_t *links)
+static size_t follow(const struct ph__fabric *fabric, size_t from_rank, size_t to_rank, uint32_t *links)
 {
-    const size_t count = ph__fabric_route(fabric, from, to, hash, links);
-    size_t node = from;
+    const size_t count = ph__fabric_route(fabric, from_rank, to_rank, links);
+    size_t node = from_rank / fabric->ranks_per_host;
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(fabric->links[links[i]].from, node);
         node = fabric->links[links[i]].to;
         assert_true(node >= fabric->num_hosts || i + 1 == count);
     }
-    assert_int_equal(node, to);
+    assert_int_equal(node, to_rank / fabric->ranks_per_host);
     return count;
 }
 
@@ -46,7 +45,7 @@ struct way {
 static struct way way_of(const struct ph__fabric *fabric, size_t from, size_t to)
 {
     struct way way = {.bytes_per_ns = INFINITY};
-    way.num_links = ph__fabric_route(fabric, from, to, 0, way.links);
+    way.num_links = ph__fabric_route_of_hosts(fabric, from, to, way.links);
     for (size_t i = 0; i < way.num_links; i++) {
         way.bytes_per_ns = fmin(way.bytes_per_ns, fabric->links[way.links[i]].bytes_per_ns);
         way.latency_ns += fabric->links[way.links[i]].latency_ns;
@@ -62,9 +61,9 @@ static void a_star_joins_all_hosts_by_two_links(void **state)
                                          "machine: {memory_gb: 64, host_bytes_per_s: 7e9}\n");
     uint32_t links[PH_FABRIC_MAX_HOPS];
     assert_int_equal(fabric.num_links, 10);
-    for (size_t from = 0; from < 5; from++)
-        for (size_t to = 0; to < 5; to++)
-            assert_int_equal(follow(&fabric, from, to, 1, links), from == to ? 0 : 2);
+    for (size_t from = 0; from < 20; from++)
+        for (size_t to = 0; to < 20; to++)
+            assert_int_equal(follow(&fabric, from, to, links), from / 4 == to / 4 ? 0 : 2);
     assert_near(fabric.links[0].bytes_per_ns, 3.125, 0, 0);
     assert_near(fabric.links[0].latency_ns, 3000, 0, 0);
     assert_int_equal(fabric.ranks_per_host, 4);
@@ -73,16 +72,18 @@ static void a_star_joins_all_hosts_by_two_links(void **state)
     ph__fabric_fini(&fabric);
 }
 
-/* Counts how many different routes lead from one host to another. */
-static size_t count_routes(const struct ph__fabric *fabric, size_t from, size_t to, size_t length)
+/* Counts how many different routes lead from the ranks of one host to those of another. */
+static size_t count_routes(struct ph__fabric *fabric, size_t from, size_t to, size_t length)
 {
-    enum { MOST = 64 };
+    enum { MOST = 64, RANKS = 45 };
     uint32_t seen[MOST][PH_FABRIC_MAX_HOPS];
     size_t num_seen = 0;
-    for (uint64_t hash = 0; hash < 2000; hash++) {
+    fabric->ranks_per_host = RANKS;
+    for (size_t pair = 0; pair < RANKS * RANKS; pair++) {
         uint32_t links[PH_FABRIC_MAX_HOPS] = {0};
         size_t i = 0;
-        assert_int_equal(follow(fabric, from, to, hash, links), length);
+        assert_int_equal(
+            follow(fabric, from * RANKS + pair / RANKS, to * RANKS + pair % RANKS, links), length);
         while (i < num_seen && memcmp(seen[i], links, sizeof links) != 0)
             i++;
         if (i < num_seen)
@@ -136,9 +137,9 @@ static void a_list_names_hosts_and_switches(void **state)
                                          "  - {from: h1, to: h2, gbits_per_s: 16, latency_us: 7}\n"
                                          "  - {from: h2, to: left, gbits_per_s: 8, latency_us: 1}\n");
     uint32_t links[PH_FABRIC_MAX_HOPS];
-    assert_int_equal(follow(&fabric, 1, 2, 0, links), 1);
+    assert_int_equal(follow(&fabric, 1, 2, links), 1);
     assert_near(fabric.links[links[0]].bytes_per_ns, 2, 0, 0);
-    assert_int_equal(follow(&fabric, 0, 1, 0, links), 3); /* not by way of host 2 */
+    assert_int_equal(follow(&fabric, 0, 1, links), 3); /* not by way of host 2 */
     ph__fabric_fini(&fabric);
 }
 
@@ -333,11 +334,11 @@ static void all_to_all_is_as_fast_as_the_busiest_link(void **state)
     }
 }
 
-/* The routes of many hashes load the links of a lopsided network as the flows that are split evenly do. */
-static void all_to_all_goes_the_ways_of_many_hashes(void **state)
+/* The routes of many ranks load the links of a lopsided network as the flows that are split evenly do. */
+static void all_to_all_goes_the_ways_of_many_ranks(void **state)
 {
     (void)state;
-    enum { HASHES = 20000, MOST_LINKS = 64 };
+    enum { RANKS = 140, MOST_LINKS = 64 };
     struct ph__fabric fabric =
         read_text("version: 1\nkind: list\nhosts: 5\nlinks:\n"
                   "  - {from: h0, to: a}\n  - {from: h1, to: a}\n"
@@ -349,13 +350,11 @@ static void all_to_all_goes_the_ways_of_many_hashes(void **state)
     double loads[MOST_LINKS] = {0}, least = (double)INFINITY, bytes_per_s;
     uint32_t links[PH_FABRIC_MAX_HOPS];
     assert_true(fabric.num_links <= MOST_LINKS);
-    for (size_t from = 0; from < 5; from++)
-        for (size_t to = 0; to < 5; to++)
-            for (uint64_t draw = 0; draw < HASHES; draw++) {
-                const uint64_t flow[] = {from, to, draw}, hash = ph__hash_bytes(flow, sizeof flow);
-                for (size_t i = ph__fabric_route(&fabric, from, to, hash, links); i-- > 0;)
-                    loads[links[i]] += 1. / HASHES;
-            }
+    fabric.ranks_per_host = RANKS;
+    for (size_t from = 0; from < 5 * RANKS; from++)
+        for (size_t to = 0; to < 5 * RANKS; to++)
+            for (size_t i = ph__fabric_route(&fabric, from, to, links); i-- > 0;)
+                loads[links[i]] += 1. / (RANKS * RANKS);
     for (size_t i = 0; i < fabric.num_links; i++)
         least = fmin(least, fabric.links[i].bytes_per_ns / loads[i]);
     assert_ok(ph__fabric_all_to_all(&fabric, 5, &bytes_per_s));
@@ -380,7 +379,7 @@ int main(void)
         cmocka_unit_test(a_file_without_figures_gives_the_nominal_ones),
         cmocka_unit_test(a_job_that_the_cluster_has_no_hosts_for_is_refused),
         cmocka_unit_test(all_to_all_is_as_fast_as_the_busiest_link),
-        cmocka_unit_test(all_to_all_goes_the_ways_of_many_hashes),
+        cmocka_unit_test(all_to_all_goes_the_ways_of_many_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
