@@ -321,12 +321,25 @@ ph_status ph__plan_print(
 
 /* ---- traffic of each link in a step, expected for ids uniform over the rows (plan_cost.h) ---- */
 
+/* The ways in which all ranks sum dense gradients, as comm/ does (comm_collectives.h). Zeros: they exchange.
+ */
+enum ph__plan_sum { PH_PLAN_EXCHANGE, PH_PLAN_HIERARCHICAL, PH_PLAN_RING };
+struct ph__plan_sums {
+    size_t world_size, num_ranges, num_groups;
+    struct ph__plan_sum_range {
+        uint64_t from_bytes; /* of a bucket on the wire; ascending */
+        enum ph__plan_sum kind;
+    } ranges[24];
+    const uint32_t *positions; /* (world_size) place in its group x num_groups + number of the group */
+};
+
 /* Gradients of dense parameters. num_numbers counts those of towers as well, which only the ranks of a host
  * sum up; 0: ranks send no others to each other. */
 struct ph__plan_dense {
     size_t num_numbers, bucket_numbers;
     struct ph__plan_wire wire;
     size_t num_micro_batches;
+    struct ph__plan_sums sums;
 };
 
 /* Bytes between any two ranks or, where a table has no room for all ranks, any two hosts. */

@@ -299,28 +299,64 @@ void ph__batch_traffic(
 
 /* ---- messages of dense parameters ---- */
 
+/* A bucket that the members of a group sum: a part for each position. */
+struct bucket {
+    const struct ph__plan_sums *sums;
+    enum ph__plan_sum kind;
+    size_t size, num_units;
+    double unit_bytes;
+};
+
+/* Returns the bytes of the parts of positions in a row, of which the bucket's first are a unit longer. */
+static double part_bytes(const struct bucket *bucket, size_t first, size_t count)
+{
+    const size_t each = bucket->num_units / bucket->size, more = bucket->num_units % bucket->size;
+    return bucket->unit_bytes * (double)(count * each + ph__min(first + count, more) - ph__min(first, more));
+}
+
+/* Returns what one member sends to another: the numbers that the other sums, and sums of its own. */
+static double sent_bytes(const struct bucket *bucket, size_t from, size_t to)
+{
+    if (bucket->kind == PH_PLAN_RING)
+        return to != (from + 1) % bucket->size ? 0
+                                               : 2 * part_bytes(bucket, 0, bucket->size) -
+                                                     part_bytes(bucket, from, 1) - part_bytes(bucket, to, 1);
+    if (bucket->kind == PH_PLAN_EXCHANGE)
+        return part_bytes(bucket, from, 1) + part_bytes(bucket, to, 1);
+    const size_t a = bucket->sums->positions[from], b = bucket->sums->positions[to];
+    const size_t num_groups = bucket->sums->num_groups;
+    if (a % num_groups == b % num_groups)
+        return part_bytes(bucket, a - a % num_groups, num_groups) +
+               part_bytes(bucket, b - b % num_groups, num_groups);
+    return a / num_groups == b / num_groups ? part_bytes(bucket, a, 1) + part_bytes(bucket, b, 1) : 0;
+}
+
 /* Visits the sum of a bucket over the group. */
-static void sum_bucket(const struct ph__plan_group *group, const struct ph__plan_wire *wire,
+static void sum_bucket(const struct ph__plan_group *group, const struct ph__plan_dense *dense,
     size_t num_numbers, ph__traffic_visit visit, void *context)
 {
-    const bool has_rows = wire->vector_bytes > 0;
-    const size_t num_rows = ph__divide_up(num_numbers, PH_DENSE_COLUMNS);
-    const size_t num_units = has_rows ? num_rows : num_numbers;
-    const double unit_bytes = vector_bytes(wire, has_rows ? PH_DENSE_COLUMNS : 1);
-    const size_t each = num_units / group->size, more = num_units % group->size;
+    const struct ph__plan_sums *sums = &dense->sums;
+    const bool has_rows = dense->wire.vector_bytes > 0;
+    struct bucket bucket = {.sums = sums,
+        .size = group->size,
+        .num_units = has_rows ? ph__divide_up(num_numbers, PH_DENSE_COLUMNS) : num_numbers,
+        .unit_bytes = vector_bytes(&dense->wire, has_rows ? PH_DENSE_COLUMNS : 1)};
+    const double bytes = bucket.unit_bytes * (double)bucket.num_units;
+    for (size_t i = 0; group->size == sums->world_size && i < sums->num_ranges; i++)
+        if ((double)sums->ranges[i].from_bytes <= bytes)
+            bucket.kind = sums->ranges[i].kind;
     for (size_t from = 0; from < group->size; from++)
         for (size_t to = 0; to < group->size; to++)
             if (from != to)
                 visit(context, PH_TRAFFIC_DENSE, group->first + from * group->stride,
-                    group->first + to * group->stride,
-                    unit_bytes * (double)(2 * each + (from < more) + (to < more)));
+                    group->first + to * group->stride, sent_bytes(&bucket, from, to));
 }
 
 void ph__sum_traffic(const struct ph__plan_group *group, const struct ph__plan_dense *dense,
     size_t num_numbers, ph__traffic_visit visit, void *context)
 {
     for (size_t begin = 0; begin < num_numbers; begin += dense->bucket_numbers)
-        sum_bucket(group, &dense->wire, ph__min(dense->bucket_numbers, num_numbers - begin), visit, context);
+        sum_bucket(group, dense, ph__min(dense->bucket_numbers, num_numbers - begin), visit, context);
 }
 
 static size_t count_sharded(const struct ph__plan_units *units)

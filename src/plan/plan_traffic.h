@@ -30,7 +30,8 @@
  *                                                 table 4 + 4 D for each row that r's samples name
  *   dense       gradients of dense parameters, bucket by bucket of n numbers, on an int8 wire filled up to
  *               whole rows of PH_DENSE_COLUMNS:
- *               r -> q                            q's part of them, and then the sums of r's own part;
+ *               r -> q                            q's part of them, and then the sums of r's own part,
+ *                                                 or what another collective sends (struct ph__plan_sums);
  *               those of towers on host h, in buckets of their own, among the ranks of h alone
  *               of sharded ones (plan.h), unit by unit, in each group:
  *               r -> q                            the gradients of q's shards

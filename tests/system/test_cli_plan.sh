@@ -74,6 +74,14 @@ fails 5 'take 0 B of 1000 B' plan job.yaml --topology small.yaml
 printf 'version: 1\nkind: star\nhosts: 2\nmachine: {host_bytes_per_ss: 1}\n' >wrong.yaml
 fails 2 "wrong.yaml:4: unknown key 'machine.host_bytes_per_ss'; did you mean" plan job.yaml --topology wrong.yaml
 
+# Dense gradients count as the chosen collective sends them.
+succeeds plan job.yaml --world 4 --ranks-per-host 2
+contains stdout 'dense gradients that ranks sum (exchange)'
+succeeds plan job.yaml --world 4 --ranks-per-host 2 --set parallel.collective=ring
+contains stdout 'dense gradients that ranks sum (ring)'
+succeeds plan job.yaml --topology "$topologies/racks_128x8.yaml" --world 16 --set parallel.collective=auto
+contains stdout 'dense gradients that ranks sum (auto: '
+
 # What a person writes, and its mistakes.
 cat >own.yaml <<'END'
 version: 1

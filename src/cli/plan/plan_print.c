@@ -131,7 +131,8 @@ ph_status cli_plan_print(const void *what, struct ph__writer *writer)
         PH_TRY(ph__plan_links_print(&planning->links, writer));
         PH_TRY(ph__writer_printf(writer,
             "\nTable bytes are ids, vectors and their gradients; all bytes are these and the dense gradients "
-            "that ranks sum.\n"));
+            "that ranks sum (%s).\n",
+            planning->collectives.text));
     }
     PH_TRY(print_explanation(planning, writer));
     PH_TRY(print_tiers(planning, writer));

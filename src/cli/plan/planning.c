@@ -267,6 +267,25 @@ static ph_status find_plan(struct cli_planning *planning, const struct ph__train
     return explain(planning, &planning->other, &planning->other_loads, &planning->other_explanation);
 }
 
+/* Finds the links' bytes, by the collective that a training on the topology would choose. */
+static ph_status find_links(struct cli_planning *planning, const struct ph__train_job *job)
+{
+    struct ph__arena *arena = &planning->list.arena;
+    const size_t world_size = planning->topology.world_size;
+    struct ph__plan_dense dense = ph__plan_dense_of_job(job, &planning->list);
+    struct ph_parallel_settings parallel = *job->parallel;
+    struct ph__train_job placed = *job;
+    uint32_t *groups = ph__arena_alloc_array(arena, world_size, sizeof *groups);
+    if (groups == NULL)
+        return PH_ERROR_MEMORY;
+    parallel.topology = planning->topology_path;
+    placed.parallel = &parallel;
+    PH_TRY(ph__collectives_settle(&placed, &planning->topology, &planning->collectives, groups));
+    PH_TRY(ph__collectives_of_plan(&planning->collectives, groups, world_size, arena, &dense.sums));
+    return ph__plan_links_find(&planning->plan, &planning->step, &dense, planning->list.tables, MOST_COLUMNS,
+        arena, &planning->links);
+}
+
 ph_status cli_planning_run(
     struct cli_planning *planning, const struct ph__train_job *job, struct ph_comm *comm)
 {
@@ -285,9 +304,7 @@ ph_status cli_planning_run(
     if (planning->request->fast_bytes > 0)
         PH_TRY(ph__tiers_find(&planning->plan, &planning->step, planning->list.tables,
             (uint64_t)planning->request->fast_bytes, &planning->list.arena, &planning->tiers));
-    const struct ph__plan_dense dense = ph__plan_dense_of_job(job, &planning->list);
-    return ph__plan_links_find(&planning->plan, &planning->step, &dense, planning->list.tables, MOST_COLUMNS,
-        &planning->list.arena, &planning->links);
+    return find_links(planning, job);
 }
 
 void cli_planning_fini(struct cli_planning *planning)

@@ -11,6 +11,7 @@
 #include "train/config/kept_costs.h"
 #include "train/config/table_facts.h"
 #include "train/cost/cost_folder.h"
+#include "train/ranks/collective_choice.h"
 #include "train/ranks/planned_memory.h"
 
 struct cli_plan_request {
@@ -56,6 +57,7 @@ struct cli_planning {
     double gb_ms; /* less a step with another GB a rank; NaN: memory does not limit, or the plan is given */
     struct ph__tiers tiers; /* with --fast-memory */
     struct ph__plan_links links;
+    struct ph__collective_settings collectives;
     struct ph__memory_report memory;
 };
 

@@ -421,7 +421,8 @@ struct ph__plan_dense ph__plan_dense_of_job(
 {
     const size_t bucket_numbers = (size_t)job->parallel->bucket_bytes / sizeof(ph_real);
     const bool is_among_ranks = job->parallel->sync == PH_SYNC_ALLREDUCE;
-    return (struct ph__plan_dense){is_among_ranks ? list->num_dense : 0,
-        bucket_numbers > 0 ? bucket_numbers : 1, wire_of(job->parallel->dense),
-        ph__num_micro_batches(job->train)};
+    return (struct ph__plan_dense){.num_numbers = is_among_ranks ? list->num_dense : 0,
+        .bucket_numbers = bucket_numbers > 0 ? bucket_numbers : 1,
+        .wire = wire_of(job->parallel->dense),
+        .num_micro_batches = ph__num_micro_batches(job->train)};
 }

@@ -232,6 +232,35 @@ ph_status ph__collectives_settle(const struct ph__train_job *job, const struct p
     return status;
 }
 
+/* ---- planning ---- */
+
+_Static_assert((int)PH_PLAN_EXCHANGE == (int)PH_COLLECTIVE_EXCHANGE &&
+                   (int)PH_PLAN_HIERARCHICAL == (int)PH_COLLECTIVE_HIERARCHICAL &&
+                   (int)PH_PLAN_RING == (int)PH_COLLECTIVE_RING,
+    "a plan's sums are the communicator's");
+
+ph_status ph__collectives_of_plan(const struct ph__collective_settings *settings, const uint32_t *groups,
+    size_t world_size, struct ph__arena *arena, struct ph__plan_sums *sums_out)
+{
+    struct ph__plan_sums sums = {.world_size = world_size, .num_ranges = settings->num_choices};
+    uint32_t *positions = ph__arena_alloc_array(arena, world_size, sizeof *positions);
+    uint32_t *numbers = ph__arena_alloc_array(arena, world_size, sizeof *numbers); /* from 1 */
+    uint32_t *counts = ph__arena_alloc_array(arena, world_size, sizeof *counts);
+    if (positions == NULL || numbers == NULL || counts == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < sums.num_ranges; i++)
+        sums.ranges[i] = (struct ph__plan_sum_range){
+            settings->choices[i].from_bytes, (enum ph__plan_sum)settings->choices[i].kind};
+    for (size_t rank = 0; rank < world_size; rank++)
+        if (numbers[groups[rank]] == 0)
+            numbers[groups[rank]] = (uint32_t)++sums.num_groups;
+    for (size_t rank = 0; rank < world_size; rank++)
+        positions[rank] = counts[groups[rank]]++ * (uint32_t)sums.num_groups + numbers[groups[rank]] - 1;
+    sums.positions = positions;
+    *sums_out = sums;
+    return PH_OK;
+}
+
 /* ---- agreeing ---- */
 
 static ph_status agree(struct ph_comm *comm, const struct ph__train_job *job,

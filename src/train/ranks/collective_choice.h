@@ -24,6 +24,11 @@ const char *ph__collective_name(enum ph_collective kind);
 ph_status ph__collectives_settle(const struct ph__train_job *job, const struct ph__topology *topology,
     struct ph__collective_settings *settings_out, uint32_t *groups_out);
 
+/* Describes the settled choices for predictions of traffic. groups: as settled. Memory is the arena's.
+ * PH_ERROR_MEMORY. */
+ph_status ph__collectives_of_plan(const struct ph__collective_settings *settings, const uint32_t *groups,
+    size_t world_size, struct ph__arena *arena, struct ph__plan_sums *sums_out);
+
 /* Lets rank 0 settle the choices, and sets them on all ranks. */
 ph_status ph__collectives_agree(
     struct ph_comm *comm, const struct ph__train_job *job, struct ph__collective_settings *settings_out);

@@ -191,11 +191,43 @@ static void sums_of_dense_gradients_are_walked_number_by_number(void **state)
             for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
                 matrix sent = {{0}}, wanted = {{0}};
                 const struct ph__plan plan = {.topology = {world_size, world_size}};
-                const struct ph__plan_dense dense = {counts[c], 1 << 20, wires[w], 1};
+                const struct ph__plan_dense dense = {counts[c], 1 << 20, wires[w], 1, {0}};
                 ph__dense_traffic(&plan, &dense, add_bytes, sent);
                 walk_bucket(&wires[w], world_size, counts[c], wanted);
                 assert_memory_equal(sent, wanted, sizeof sent);
             }
+}
+
+/* Worked out by hand: four ranks in two groups of two have 3, 3, 2 and 2 of ten numbers. */
+static void sums_send_what_their_collective_does(void **state)
+{
+    static const struct {
+        enum ph__plan_sum kind;
+        uint32_t positions[4];
+        double numbers[4][4];
+    } cases[] = {
+        {PH_PLAN_EXCHANGE, {0}, {{0, 6, 5, 5}, {6, 0, 5, 5}, {5, 5, 0, 4}, {5, 5, 4, 0}}},
+        {PH_PLAN_RING, {0}, {{0, 14, 0, 0}, {0, 0, 15, 0}, {0, 0, 0, 16}, {15, 0, 0, 0}}},
+        /* the first ranks of both groups have 3 each, the second ones 2: groups of ranks 0, 1 and 2, 3 */
+        {PH_PLAN_HIERARCHICAL, {0, 2, 1, 3}, {{0, 10, 6, 0}, {10, 0, 0, 4}, {6, 0, 0, 10}, {0, 4, 10, 0}}},
+        /* groups of ranks 0, 2 and 1, 3 */
+        {PH_PLAN_HIERARCHICAL, {0, 1, 2, 3}, {{0, 6, 10, 0}, {6, 0, 0, 10}, {10, 0, 0, 4}, {0, 10, 4, 0}}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        matrix sent = {{0}}, smaller = {{0}}, exchanged = {{0}};
+        const struct ph__plan plan = {.topology = {4, 2}};
+        struct ph__plan_dense dense = {10, 1 << 20, {4, 0}, 1,
+            {4, 2, 2, {{0, PH_PLAN_EXCHANGE}, {40, cases[i].kind}}, cases[i].positions}};
+        ph__dense_traffic(&plan, &dense, add_bytes, sent);
+        for (size_t from = 0; from < 4; from++)
+            for (size_t to = 0; to < 4; to++)
+                assert_near(sent[from][to], 4 * cases[i].numbers[from][to], 0, 0);
+        dense.num_numbers = 9; /* 36 bytes */
+        ph__dense_traffic(&plan, &dense, add_bytes, smaller);
+        walk_bucket(&dense.wire, 4, 9, exchanged);
+        assert_memory_equal(smaller, exchanged, sizeof smaller);
+    }
 }
 
 /* ---- links ---- */
@@ -231,7 +263,7 @@ static void check_links(const struct drawing *drawing, const struct ph__plan *pl
 {
     const struct ph__topology *topology = &drawing->topology;
     const struct ph__plan_step step = {100, true, {2, 0}, {1, 4}};
-    const struct ph__plan_dense dense = {3000, 700, {4, 0}, 1};
+    const struct ph__plan_dense dense = {3000, 700, {4, 0}, 1, {0}};
     const bool are_hosts = topology->world_size > most;
     const size_t ranks_per_end = are_hosts ? topology->ranks_per_host : 1;
     const size_t count = topology->world_size / ranks_per_end;
@@ -272,6 +304,7 @@ int main(void)
         cmocka_unit_test(the_nominal_machine_has_all_of_them_and_the_limit),
         cmocka_unit_test(a_measured_figure_takes_the_place_of_one_nominal_figure),
         cmocka_unit_test(sums_of_dense_gradients_are_walked_number_by_number),
+        cmocka_unit_test(sums_send_what_their_collective_does),
         cmocka_unit_test(links_have_what_their_ranks_send),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
