@@ -24,7 +24,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("xxHash", r"xxh\w*\.h", r"src/base/sum/checksum\.c"),
     ("hwloc", r"hwloc(/.*|\.h)", r"src/hub/layout/placement_hwloc\.c"),
     ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/onednn\.h"),
-    ("MPI", r"mpi\w*\.h", r"src/comm/wire/\w*mpi\w*\.c|src/preload/.*|tests/mpi/\w+\.[ch]|bench/peers/(openmpi_allreduce|schedule_player)\.c"),
+    ("MPI", r"mpi\w*\.h", r"src/comm/wire/\w*mpi\w*\.c|src/preload/.*|tests/mpi/\w+\.[ch]|bench/peers/(\w*_allreduce|schedule_player)\.c"),
     ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/link/\w*ucx\w*\.c"),
     ("libmicrohttpd", r"microhttpd\.h", r"src/net/server/http_server\.c"),
     ("nghttp2", r"nghttp2/nghttp2\.h", r"src/net/server/grpc_\w+\.[ch]|tests/unit/net/server/grpc_client\.h|bench/serve/bench_server/load_wire\.c"),

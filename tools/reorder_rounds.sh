@@ -1,94 +1,217 @@
 #!/bin/sh
-# Measures AllReduces of Open MPI on a cluster of network namespaces, two racks of four hosts that ranks take turns in. Ends with
-# 77, and says why, where it cannot. For reorder_figures.py.
+# Measures AllReduces on a cluster of network namespaces, two racks of four hosts that ranks take turns in, 800 Mb/s a host and
+# 200 Mb/s between the racks. Ends with 77, and says why, where it cannot. For reorder_figures.py.
 #
-#     tools/reorder_rounds.sh BUILD FOLDER ROUNDS
+#     tools/reorder_rounds.sh allreduce|orders|placements|flat|phloem|work BUILD FOLDER ROUNDS [ALGORITHM:ORDER... | PYTHON]
 #
-# FOLDER gets topology.yaml, by phloem topology probe, and orders. Prints lines
+# FOLDER keeps topology.yaml, which phloem topology probe writes, orders and logs. Each part prints lines of
 #
-#     probe SECONDS
+#     probe SECONDS                                          with its launch; where FOLDER has no topology.yaml
 #     order ALGORITHM HOST...                                in the order found
-#     time ROUND ALGORITHM VARIANT MILLISECONDS...           of each AllReduce of 4 MiB, by the slowest rank
+#     time ROUND ALGORITHM VARIANT MILLISECONDS...           of each sum of 4 MiB, by the slowest rank
+#     placement "RACK..." SECONDS "GROUP..."                 of each host
+#     step ROUND COLLECTIVE SECONDS EXPOSED UPLINK_BYTES     of phloem train
+#     work ROUND PROGRAM VARIANT SECONDS [SHARE]             of a step, or a tree; share of communication
 #
-# VARIANT: interleaved, as mpirun has the hosts; grouped, mpirun has each rack in a row; random; han, Open MPI's own hierarchy of
-# hosts, over interleaved; found, over interleaved with the reorder library; shuffled, the same with an order that was found for
-# hosts with shuffled names.
+# allreduce: Open MPI's ring, halving and doubling. VARIANT: interleaved, as mpirun has the hosts; grouped, mpirun has each rack
+# in a row; graph, over the ranks of MPI_Dist_graph_create; han, Open MPI's own hierarchy of hosts; found, with the reorder
+# library. orders: each ALGORITHM over each ORDER (0,2,..), ROUNDS sums. flat: all hosts in one rack; plain, and found.
+# work: PyTorch (gloo) and LightGBM (sockets), by reorder_worker.py.
 set -eu
 here=$(dirname "$0")
-build=$(realpath "$1") folder=$2 rounds=$3
+part=$1 build=$(realpath "$2") folder=$(realpath "$3") rounds=$4
 namespaces=num
 . "$here/../tests/support/network_namespaces.sh"
 . "$here/../tests/support/shaped_racks.sh"
 enters_namespaces "$0" "$@"
-mkdir -p "$folder"
+shift 4
 racks=$(mktemp -d)
 trap ends_racks EXIT
 bytes=4194304
-
+phloem=$build/phloem
+export PHLOEM_MPI=openmpi PHLOEM_PLUGINS="$build"
 command -v mpicc.openmpi >/dev/null || skips_namespaces "there is no program 'mpicc.openmpi'"
-mpicc.openmpi -O2 -o "$folder/allreduce" "$here/../bench/peers/openmpi_allreduce.c"
-makes_racks 800mbit 200mbit $(interleaved_placement 2 4)
+mpicc.openmpi -O2 -o "$folder/allreduce" "$here/../bench/peers/mpi_allreduce.c"
 
-began=$(date +%s.%N)
-PHLOEM_MPI=openmpi PHLOEM_PLUGINS=$build launches_over_hosts openmpi 8 "$build/phloem" topology probe --out "$folder/topology.yaml" \
-    >"$folder/probe.log" 2>&1 || { cat "$folder/probe.log" >&2; exit 1; }
-echo "probe $(echo "$(date +%s.%N) - $began" | bc)"
-
-# number_of ALGORITHM: Open MPI's
-number_of() {
-    case $1 in doubling) echo 3 ;; ring) echo 4 ;; halving) echo 6 ;; esac
+# probes TOPOLOGY: prints the seconds
+probes() {
+    began=$(date +%s.%N)
+    launches_over_hosts openmpi 8 "$phloem" topology probe --out "$1" >"$folder/probe.log" 2>&1 ||
+        { cat "$folder/probe.log" >&2; exit 1; }
+    echo "$(date +%s.%N) $began" | awk '{ printf "%.2f\n", $1 - $2 }'
 }
 
-# shuffles_names SEED: a topology file whose hosts have changed names
-shuffles_names() {
-    awk -v seed="$1" 'BEGIN { srand(seed) } /name: / { count++; order[count] = rand() } { lines[NR] = $0 }
-        match($0, /name: [^,}]*/) { names[count] = substr($0, RSTART, RLENGTH); at[NR] = count }
-        END {
-            for (i = 1; i <= count; i++) other[i] = i
-            for (i = count; i > 1; i--) { j = 1 + int(i * rand()); t = other[i]; other[i] = other[j]; other[j] = t }
-            for (i = 1; i <= NR; i++) {
-                if (i in at) sub(/name: [^,}]*/, names[other[at[i]]], lines[i])
-                print lines[i]
-            }
-        }' "$folder/topology.yaml"
+needs_topology() {
+    [ -f "$folder/topology.yaml" ] || echo "probe $(probes "$folder/topology.yaml")"
 }
 
-# measures ROUND ALGORITHM VARIANT [OPTION OF MPIRUN...]
+# finds_order ALGORITHM TOPOLOGY NAME
+finds_order() {
+    "$phloem" topology order "$2" --collective "$1" --bytes $bytes --out "$folder/$3.txt" >"$folder/$3.log"
+    echo "order $1 $(xargs <"$folder/$3.txt")"
+}
+
+# measures ROUND ALGORITHM VARIANT SUMS [OPTION OF MPIRUN...]: over ${communicators:-world}
 measures() {
-    round=$1 algorithm=$2 variant=$3
-    shift 3
-    rules="--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm $(number_of "$algorithm")"
+    round=$1 algorithm=$2 variant=$3 sums=$4
+    shift 4
+    case $algorithm in doubling) number=3 ;; ring) number=4 ;; halving) number=6 ;; esac
+    rules="--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm $number"
     [ "$variant" != han ] || rules='--mca coll_han_priority 100'
     launch_options="$rules $*"
-    printf 'allreduce 4\n' >"$folder/orders"
-    times=$(launches_over_hosts openmpi 8 "$folder/allreduce" "$bytes" <"$folder/orders")
-    case $times in *wrong* | '') echo "$variant: a sum is wrong: $times" >&2; exit 1 ;; esac
-    echo "time $round $algorithm $variant $(echo "$times" | awk '{ for (i = 2; i <= NF; i++) printf " %.3f", 1e3 * $i }')"
+    # shellcheck disable=SC2086 # words
+    launches_over_hosts openmpi 8 "$folder/allreduce" $bytes "$sums" ${communicators:-world} >"$folder/times"
+    awk -v begin="time $round $algorithm" -v variant="$variant" \
+        '{ printf "%s %s", begin, variant == "" ? $1 : variant; for (i = 2; i <= NF; i++) printf " %.3f", 1e3 * $i; print "" }' \
+        "$folder/times"
 }
 
-reorders() {
-    echo "-x LD_PRELOAD=$build/libphloem_reorder_openmpi.so -x PHLOEM_REORDER=$1"
+# measures_found ROUND ALGORITHM ORDER_FILE
+measures_found() {
+    measures "$1" "$2" found 3 -x "LD_PRELOAD=$build/libphloem_reorder_openmpi.so" -x "PHLOEM_REORDER=$3"
 }
 
-for algorithm in ring halving doubling; do
-    "$build/phloem" topology order "$folder/topology.yaml" --collective $algorithm --bytes $bytes --out "$folder/$algorithm.txt" \
-        >"$folder/$algorithm.log"
-    echo "order $algorithm $(xargs <"$folder/$algorithm.txt")"
-done
-for round in $(seq "$rounds"); do
-    shuffles_names "$round" >"$folder/shuffled.yaml"
-    for algorithm in ring halving doubling; do
-        "$build/phloem" topology order "$folder/shuffled.yaml" --collective $algorithm --bytes $bytes \
-            --out "$folder/shuffled.txt" >"$folder/shuffled.log"
-        measures "$round" $algorithm interleaved
-        measures "$round" $algorithm found "$(reorders "$folder/$algorithm.txt")"
-        launched_hosts='0 2 4 6 1 3 5 7' measures "$round" $algorithm grouped
-        launched_hosts=$(echo "$round" | awk '{ srand($1); for (i = 1; i < 8; i++) o[i] = i
-            for (i = 7; i > 1; i--) { j = 1 + int(i * rand()); t = o[i]; o[i] = o[j]; o[j] = t }
-            printf "0"; for (i = 1; i < 8; i++) printf " %d", o[i] }')
-        measures "$round" $algorithm random
-        launched_hosts=
-        measures "$round" $algorithm shuffled "$(reorders "$folder/shuffled.txt")"
+runs_allreduce() {
+    needs_topology
+    for algorithm in ring halving doubling; do finds_order $algorithm "$folder/topology.yaml" $algorithm; done
+    for round in $(seq "$rounds"); do
+        for algorithm in ring halving doubling; do
+            measures "$round" $algorithm interleaved 3
+            measures_found "$round" $algorithm "$folder/$algorithm.txt"
+            launched_hosts='0 2 4 6 1 3 5 7' measures "$round" $algorithm grouped 3
+        done
+        communicators=graph measures "$round" ring graph 3
+        measures "$round" ring han 3
     done
-    measures "$round" ring han
-done
+}
+
+runs_orders() {
+    needs_topology
+    for algorithm in ring halving; do
+        communicators=$(printf '%s\n' "$@" | sed -n "s/^$algorithm://p" | xargs)
+        [ -z "$communicators" ] || measures 1 $algorithm '' "$rounds"
+    done
+}
+
+runs_placements() {
+    for round in $(seq "$rounds"); do
+        placement=$(random_placement 2 4 "$round")
+        # shellcheck disable=SC2086 # the rack of each host
+        moves_hosts $placement
+        seconds=$(probes "$folder/placed.yaml")
+        echo "placement \"$placement\" $seconds \"$(sed -n 's/.*name: .*group: \([0-9]*\).*/\1/p' "$folder/placed.yaml" | xargs)\""
+    done
+}
+
+runs_flat() {
+    moves_hosts 0 0 0 0 0 0 0 0
+    echo "probe $(probes "$folder/flat.yaml")"
+    for algorithm in ring halving; do finds_order $algorithm "$folder/flat.yaml" flat_$algorithm; done
+    for round in $(seq "$rounds"); do
+        for algorithm in ring halving; do
+            measures "$round" $algorithm plain 3
+            measures_found "$round" $algorithm "$folder/flat_$algorithm.txt"
+        done
+    done
+}
+
+# A network of one million weights, whose gradients are 4 MiB.
+makes_job() {
+    {
+        echo 'seed: 1'
+        echo 'threads: 1'
+        echo 'data: {train: data/train.tsv, format: tsv, fields: ['
+        echo '  {name: label, kind: label}'
+        for field in 1 2 3 4 5 6 7 8; do echo "  , {name: C$field, kind: id, encoding: raw, rows: 1000}"; done
+        echo ']}'
+        echo 'model: {kind: dnn, embedding_dim: 32, hidden_units: [1024, 768], batch_norm: false}'
+        echo 'train: {epochs: 1, batch_size: 64, report: false, tensorboard: false}'
+        echo 'optimizer: {kind: sgd, learning_rate: 0.01}'
+        echo 'parallel: {sync: allreduce}'
+        echo 'synth: {train_rows: 4096, valid_rows: 0, test_rows: 0, dense: 0, planted_dense: 0, sparse: 8, table_rows: 1000}'
+    } >"$folder/job.yaml"
+    cd "$folder"
+    rm -rf data
+    "$phloem" synth job.yaml --out data >synth.log
+}
+
+# Prints the bytes that one rack has sent to the other.
+sent_up() {
+    ip -s link show up0 | awk '/TX:/ { getline; print $1 }'
+}
+
+# figure NAME SUMMARY: a number
+figure() {
+    sed -n "s/.*\"$1\": *\([0-9.e+-]*\).*/\1/p" "$2" | head -n 1
+}
+
+runs_phloem() {
+    needs_topology
+    makes_job
+    launch_options=
+    for round in $(seq "$rounds"); do
+        for collective in exchange hierarchical; do
+            rm -rf "trained_$collective"
+            before=$(sent_up)
+            launches_over_hosts openmpi 8 "$phloem" train job.yaml --out "trained_$collective" --quiet --set train.max_steps=8 \
+                --set parallel.topology="$folder/topology.yaml" --set parallel.collective=$collective >train.log 2>&1 ||
+                { cat train.log >&2; exit 1; }
+            summary=trained_$collective/summary.json
+            echo "step $round $collective $(figure step_seconds $summary) $(figure exposed_seconds $summary)" \
+                "$(($(sent_up) - before))"
+        done
+    done
+}
+
+host_of() {
+    for file in "$racks"/address*; do
+        [ "$(cat "$file")" != "$1" ] || echo "${file##*address}"
+    done
+}
+
+# works PROGRAM LIST: a rank of reorder_worker.py for each line of the list, on its host
+works() {
+    rank=0 processes=
+    first=$(head -n 1 "$2" | cut -d ' ' -f 1)
+    while read -r address _; do
+        case $1 in
+        torch) set -- "$1" "$2" 8 "$first" ;;
+        lightgbm) set -- "$1" "$2" "$2" 12400 ;;
+        esac
+        becomes_host "$(host_of "$address")" "$python" "$here/reorder_worker.py" "$1" $rank "$3" "$4" \
+            >"$folder/rank$rank.out" 2>"$folder/rank$rank.err" </dev/null &
+        processes="$processes $!"
+        rank=$((rank + 1))
+    done <"$2"
+    for process in $processes; do
+        wait "$process" || { cat "$folder"/rank*.err >&2; exit 1; }
+    done
+    tail -n 1 "$folder/rank0.out"
+}
+
+# Interleaved: ranks by host number. Grouped: a rack in a row. Found: the list that phloem topology order writes.
+runs_work() {
+    python=$1
+    "$python" -c 'import torch, lightgbm, numpy' 2>/dev/null ||
+        skips_namespaces "$python lacks torch or lightgbm: pip install torch lightgbm"
+    needs_topology
+    "$phloem" topology order "$folder/topology.yaml" --bytes $bytes --collective ring --node-ranks "$folder/torch.found" >/dev/null
+    "$phloem" topology order "$folder/topology.yaml" --bytes $bytes --collective far-halving --machines "$folder/lightgbm.found" \
+        >/dev/null
+    for host in 0 1 2 3 4 5 6 7; do echo "$(host_address $host) 12400"; done >"$folder/interleaved"
+    for host in 0 2 4 6 1 3 5 7; do echo "$(host_address $host) 12400"; done >"$folder/grouped"
+    for program in torch lightgbm; do
+        for order in interleaved grouped; do cp "$folder/$order" "$folder/$program.$order"; done
+    done
+    for round in $(seq "$rounds"); do
+        for program in torch lightgbm; do
+            for variant in interleaved grouped found; do
+                echo "work $round $program $variant $(works $program "$folder/$program.$variant")"
+            done
+        done
+    done
+}
+
+# shellcheck disable=SC2046 # the rack of each host
+makes_racks 800mbit 200mbit $(interleaved_placement 2 4)
+"runs_$part" "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A rank of reorder_work.sh: steps of a training whose gradients or histograms other ranks sum, by software that knows
+"""A rank of reorder_rounds.sh work: steps of a training whose gradients or histograms other ranks sum, by software that knows
 nothing of Phloem.
 
     reorder_worker.py torch RANK NUM_RANKS FIRST_ADDRESS     gloo; prints, on rank 0, seconds a step and the share of them

@@ -54,15 +54,16 @@ static void play(const struct player *player)
     }
 }
 
-/* Returns the start, which is the same for all ranks, when it has come. */
+/* Returns the start, which is the same for all ranks, when it has come: a whole nanosecond, so that simulated
+ * ranks wake at the same time. A fraction between them would decide which messages queue behind which. */
 static double start_together(double after_s)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime() + after_s;
+    double start = (double)(long long)((MPI_Wtime() + after_s) * 1e9) * 1e-9;
     MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    const double rest = start - MPI_Wtime();
-    const struct timespec nap = {(time_t)rest, (long)((rest - (double)(time_t)rest) * 1e9)};
-    if (rest > 0)
+    const long long rest_ns = (long long)((start - MPI_Wtime()) * 1e9 + .5);
+    const struct timespec nap = {(time_t)(rest_ns / 1000000000), (long)(rest_ns % 1000000000)};
+    if (rest_ns > 0)
         nanosleep(&nap, NULL);
     return start;
 }

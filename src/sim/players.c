@@ -419,7 +419,9 @@ static ph_status take_record(struct players *players, struct player *player)
         return ph_fail(PH_ERROR_BUG, "rank %u has a message for rank %d", player->index, player->record.peer);
     const double computed_ns = player->record.computed_ns * player->slowness / players->options->speed;
     player->has_record = true;
-    player->now_ns += computed_ns + player->record.slept_ns;
+    player->now_ns += computed_ns;
+    if (player->record.slept_ns > 0)
+        player->now_ns = rint(player->now_ns + player->record.slept_ns); /* clocks have whole nanoseconds */
     player->figures->computed_seconds += computed_ns * 1e-9;
     make_ready(players, player);
     return PH_OK;

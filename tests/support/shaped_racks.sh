@@ -158,10 +158,11 @@ ends_racks() {
 
 # ---- mpirun ----
 
-# launches_over_hosts openmpi|mpich N COMMAND...: one rank on each of the first N hosts, or of ${launched_hosts:-} ("0 4 1 5").
-# mpirun runs on the first of them, and starts the others by a script in place of ssh, which enters their namespaces.
+# launches_over_hosts openmpi|mpich N COMMAND...: ${launched_ranks:-1} ranks on each of the first N hosts, or of
+# ${launched_hosts:-} ("0 4 1 5"). mpirun runs on the first of them, and starts the others by a script in place of ssh, which
+# enters their namespaces.
 launches_over_hosts() {
-    mpi=$1 count=$2
+    mpi=$1 count=$2 ranks=${launched_ranks:-1}
     shift 2
     cat >"$racks/rsh" <<'END'
 #!/bin/sh
@@ -179,14 +180,15 @@ END
     first=${first%% *}
     case $mpi in
     openmpi)
-        in_host "$first" "$(finds_mpirun openmpi)" $([ "$(id -u)" -ne 0 ] || echo --allow-run-as-root) -n "$count" \
-            --bind-to none --host "$(echo "$launched" | sed 's/$/:1/' | paste -sd ,)" \
+        in_host "$first" "$(finds_mpirun openmpi)" $([ "$(id -u)" -ne 0 ] || echo --allow-run-as-root) -n "$((count * ranks))" \
+            --bind-to none --host "$(echo "$launched" | sed "s/$/:$ranks/" | paste -sd ,)" \
             --mca plm_rsh_agent "$racks/rsh" --mca oob_tcp_if_include "$racks_network" \
             --mca pml ob1 --mca btl self,vader,tcp --mca btl_tcp_if_include "$racks_network" \
             --mca mpi_yield_when_idle 1 ${launch_options:-} "$@"
         ;;
     mpich)
-        in_host "$first" "$(finds_mpirun mpich)" -n "$count" -hosts "$(echo "$launched" | paste -sd ,)" \
+        in_host "$first" "$(finds_mpirun mpich)" -n "$((count * ranks))" \
+            -hosts "$(echo "$launched" | sed "s/$/:$ranks/" | paste -sd ,)" \
             -launcher ssh -launcher-exec "$racks/rsh" -iface wire ${launch_options:-} "$@"
         ;;
     esac
