@@ -163,9 +163,11 @@ runs_phloem() {
     done
 }
 
+# Prints the number of the host that has the name or address.
 host_of() {
     for file in "$racks"/address*; do
-        [ "$(cat "$file")" != "$1" ] || echo "${file##*address}"
+        number=${file##*address}
+        [ "$(cat "$file")" != "$1" ] && [ "host$number" != "$1" ] || echo "$number"
     done
 }
 

@@ -44,17 +44,41 @@ ring="--collective ring --bytes 4194304"
     succeeds topology order racks.yaml $ring --out again --seed 0
     cmp -s hosts again || complain 'the same seed found another order'
     succeeds topology order pairs.yaml $ring --out hosts --hostfile hostfile --rankfile rankfile \
-        --machines machines --port 7000 --node-ranks node-ranks
+        --node-ranks node-ranks
+    sed 's/name: a/name: 10.0.1./g; s/name: b/name: 10.0.2./g' pairs.yaml >addresses.yaml
+    succeeds topology order addresses.yaml $ring --machines machines --port 7000
     succeeds topology order racks.yaml $ring --out -
     [ "$(wc -l <stdout)" -eq 8 ] || complain 'standard output has more than the hosts'
 }
 awk '{ print $1 " slots=2" }' hosts | cmp -s - hostfile || complain 'hostfile differs'
 awk '{ for (i = 0; i < 2; i++) print "rank " 2 * (NR - 1) + i "=" $1 " slot=" i }' hosts | cmp -s - rankfile ||
     complain 'rankfile differs'
-awk '{ print $1 " 7000" }' hosts | cmp -s - machines || complain 'machines differ'
+sed 's/a/10.0.1./; s/b/10.0.2./; s/$/ 7000/' hosts | cmp -s - machines || complain 'machines differ'
 awk '{ print $1 " " NR - 1 }' hosts | cmp -s - node-ranks || complain 'node ranks differ'
 
+# ---- the price of a given order ----
+# shellcheck disable=SC2086 # a list of words
+{
+    succeeds topology order racks.yaml $ring --out hosts
+    found=$(sed -n 's/^\([0-9.]* ms\) in the order found.*/\1/p' stdout)
+    succeeds topology order racks.yaml $ring --price hosts
+    contains stdout "$found predicted for ring in the order of 'hosts'"
+    { echo '# the first, and a line of nothing'; echo; cat hosts; } >commented
+    succeeds topology order racks.yaml $ring --price commented
+    contains stdout "$found predicted"
+    sed '$s/.*/c9/' hosts >unknown
+    fails 3 "unknown:8: 'c9' is not a host of the topology file" topology order racks.yaml $ring --price unknown
+    sed '$s/.*/a0/' hosts >twice
+    fails 3 "twice:8: host 'a0' is there twice" topology order racks.yaml $ring --price twice
+    sed '$d' hosts >short
+    fails 3 "short: has 7 of the topology's 8 hosts" topology order racks.yaml $ring --price short
+    fails 3 'no.such' topology order racks.yaml $ring --price no.such
+}
+
 # ---- what it refuses ----
+sed 's/name: a0/name: no-such-host.invalid/' pairs.yaml >nameless.yaml
+fails 2 "host 'no-such-host.invalid' has no IPv4 address here" topology order nameless.yaml --collective ring --bytes 1 \
+    --machines machines
 fails 2 'requires --collective NAME and --bytes N' topology order racks.yaml
 fails 2 "unknown collective 'rings'; did you mean 'ring'?" topology order racks.yaml --collective rings --bytes 1
 fails 2 "--bytes must be a whole number from 1 to" topology order racks.yaml --collective ring --bytes 4MiB

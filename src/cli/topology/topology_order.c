@@ -1,11 +1,14 @@
 /* phloem topology order FILE --collective NAME --bytes N: finds the order of a cluster's hosts in which a
  * collective takes least time, and writes it for launchers. */
 #include <inttypes.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file/stream.h"
+#include "base/memory/memory.h"
 #include "base/text/number.h"
 #include "cli/arguments.h"
 #include "cli/output.h"
@@ -50,11 +53,25 @@ static ph_status write_ranks(
     return PH_OK;
 }
 
+/* Writes an address, since LightGBM takes no names. */
 static ph_status write_machine(
     const struct ordered *ordered, size_t place, const char *name, struct ph__writer *writer)
 {
+    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found;
+    char address[INET_ADDRSTRLEN] = "";
     (void)place;
-    return ph__writer_printf(writer, "%s %" PRId64 "\n", name, ordered->port);
+    if (getaddrinfo(name, NULL, &hints, &found) != 0)
+        return ph_fail(PH_ERROR_CONFIG,
+            "--machines: host '%s' has no IPv4 address here, and LightGBM takes no names: run this where "
+            "names "
+            "resolve, or probe by addresses",
+            name);
+    const int error =
+        getnameinfo(found->ai_addr, found->ai_addrlen, address, sizeof address, NULL, 0, NI_NUMERICHOST);
+    freeaddrinfo(found);
+    return error == 0 ? ph__writer_printf(writer, "%s %" PRId64 "\n", address, ordered->port)
+                      : ph_fail(PH_ERROR_CONFIG, "--machines: host '%s': %s", name, gai_strerror(error));
 }
 
 static ph_status write_node_rank(
@@ -70,7 +87,7 @@ static write_host *const formats[NUM_FORMATS] = {
     write_name, write_slots, write_ranks, write_machine, write_node_rank};
 
 struct request {
-    const char *topology, *collective, *bytes, *group_size, *seed, *least_gain, *port;
+    const char *topology, *collective, *bytes, *group_size, *seed, *least_gain, *port, *price;
     const char *paths[NUM_FORMATS];
     bool sums_edges;
     struct ph__order_problem problem;
@@ -90,6 +107,8 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--least-gain", CLI_TEXT, &request->least_gain, "SHARE",
             "keeps the hosts' own order unless another one saves this share of the time; default: 0.05"},
         {"--seed", CLI_TEXT, &request->seed, "N", "seed of the search; default: 0"},
+        {"--price", CLI_TEXT, &request->price, "FILE",
+            "finds no order, but prints the milliseconds predicted for this one, a host a line"},
         {"--out", CLI_TEXT, &request->paths[HOSTS], "FILE",
             "writes a host a line: for PHLOEM_REORDER, and MPICH's -f"},
         {"--hostfile", CLI_TEXT, &request->paths[HOSTFILE], "FILE", "the same, for Open MPI's --hostfile"},
@@ -163,6 +182,78 @@ static ph_status parse_problem(struct request *request)
     return PH_OK;
 }
 
+/* ---- the price of an order ---- */
+
+static ph_status find_host(
+    const struct ph__fabric *fabric, const char *path, uint64_t number, const char *name, uint32_t *host_out)
+{
+    uint32_t host = 0;
+    while (host < fabric->num_hosts && strcmp(fabric->names[host], name) != 0)
+        host++;
+    if (host == fabric->num_hosts)
+        return ph_fail(PH_ERROR_DATA,
+            "%s:%" PRIu64 ": '%s' is not a host of the topology file: write one of its names", path, number,
+            name);
+    *host_out = host;
+    return PH_OK;
+}
+
+/* Reads an order of all hosts: a name a line. has: (num_hosts) false. */
+static ph_status read_lines(
+    struct ph__reader *reader, const char *path, const struct ph__fabric *fabric, uint32_t *hosts, bool *has)
+{
+    char *line;
+    size_t length, count = 0;
+    ph_status status;
+    while ((status = ph__reader_line(reader, &line, &length)) == PH_OK && line != NULL) {
+        uint32_t host;
+        line[strcspn(line, " \t\r#")] = '\0';
+        if (*line == '\0')
+            continue;
+        PH_TRY(find_host(fabric, path, ph__reader_line_number(reader), line, &host));
+        if (has[host])
+            return ph_fail(PH_ERROR_DATA, "%s:%" PRIu64 ": host '%s' is there twice", path,
+                ph__reader_line_number(reader), line);
+        has[host] = true;
+        hosts[count++] = host;
+    }
+    if (status == PH_OK && count < fabric->num_hosts)
+        return ph_fail(
+            PH_ERROR_DATA, "%s: has %zu of the topology's %zu hosts", path, count, fabric->num_hosts);
+    return status;
+}
+
+static ph_status read_order(const char *path, const struct ph__fabric *fabric, uint32_t *hosts)
+{
+    struct ph__reader *reader;
+    bool *has = calloc(fabric->num_hosts, sizeof *has);
+    if (has == NULL)
+        return ph__out_of_memory("%zu hosts", fabric->num_hosts);
+    ph_status status = ph__reader_open(path, &reader);
+    if (status == PH_OK) {
+        status = read_lines(reader, path, fabric, hosts, has);
+        ph__reader_close(reader);
+    }
+    free(has);
+    return status;
+}
+
+static ph_status price_order(const struct request *request, const struct ph__fabric *fabric)
+{
+    double ns = 0;
+    uint32_t *hosts = calloc(fabric->num_hosts, sizeof *hosts);
+    if (hosts == NULL)
+        return ph__out_of_memory("%zu hosts", fabric->num_hosts);
+    ph_status status = read_order(request->price, fabric, hosts);
+    if (status == PH_OK)
+        status = ph__order_times(&request->problem, hosts, 1, &request->problem.bytes, &ns);
+    if (status == PH_OK)
+        printf(
+            "%.3f ms predicted for %s in the order of '%s'\n", ns / 1e6, request->collective, request->price);
+    free(hosts);
+    return status;
+}
+
 /* ---- output ---- */
 
 static ph_status write_file(const struct ordered *ordered, write_host *write, const char *path)
@@ -218,6 +309,8 @@ static ph_status order_hosts(struct request *request, const struct ph__fabric *f
     struct ph__order order;
     ph_status status = PH_OK;
     request->problem.fabric = fabric;
+    if (request->price != NULL)
+        return price_order(request, fabric);
     PH_TRY(ph__order_find(&request->problem, &order));
     const struct ordered ordered = {fabric, &order, request->port_number};
     if (is_told(request))
