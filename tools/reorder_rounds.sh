@@ -171,16 +171,13 @@ host_of() {
     done
 }
 
-# works PROGRAM LIST: a rank of reorder_worker.py for each line of the list, on its host
+# works PROGRAM LIST: a rank of reorder_worker.py for each line of the list, on its host. Ports are not used twice: the system
+# keeps those of connections that were closed.
 works() {
-    rank=0 processes=
-    first=$(head -n 1 "$2" | cut -d ' ' -f 1)
+    rank=0 processes='' port=$((port + 1))
+    sed "s/ .*/ $port/" "$2" >"$folder/machines"
     while read -r address _; do
-        case $1 in
-        torch) set -- "$1" "$2" 8 "$first" ;;
-        lightgbm) set -- "$1" "$2" "$2" 12400 ;;
-        esac
-        becomes_host "$(host_of "$address")" "$python" "$here/reorder_worker.py" "$1" $rank "$3" "$4" \
+        becomes_host "$(host_of "$address")" timeout 120 "$python" "$here/reorder_worker.py" "$1" $rank "$folder/machines" \
             >"$folder/rank$rank.out" 2>"$folder/rank$rank.err" </dev/null &
         processes="$processes $!"
         rank=$((rank + 1))
@@ -193,7 +190,7 @@ works() {
 
 # Interleaved: ranks by host number. Grouped: a rack in a row. Found: the list that phloem topology order writes.
 runs_work() {
-    python=$1
+    python=$1 port=12400
     "$python" -c 'import torch, lightgbm, numpy' 2>/dev/null ||
         skips_namespaces "$python lacks torch or lightgbm: pip install torch lightgbm"
     needs_topology
@@ -208,7 +205,8 @@ runs_work() {
     for round in $(seq "$rounds"); do
         for program in torch lightgbm; do
             for variant in interleaved grouped found; do
-                echo "work $round $program $variant $(works $program "$folder/$program.$variant")"
+                works $program "$folder/$program.$variant" >"$folder/worked"
+                echo "work $round $program $variant $(cat "$folder/worked")"
             done
         done
     done

@@ -2,9 +2,11 @@
 """A rank of reorder_rounds.sh work: steps of a training whose gradients or histograms other ranks sum, by software that knows
 nothing of Phloem.
 
-    reorder_worker.py torch RANK NUM_RANKS FIRST_ADDRESS     gloo; prints, on rank 0, seconds a step and the share of them
-                                                             that the AllReduce takes
-    reorder_worker.py lightgbm RANK MACHINES_FILE PORT       prints, on rank 0, seconds a tree
+    reorder_worker.py torch RANK MACHINES_FILE       gloo; prints, on rank 0, seconds a step and the share of them that the
+                                                     AllReduce takes
+    reorder_worker.py lightgbm RANK MACHINES_FILE    prints, on rank 0, seconds a tree
+
+MACHINES_FILE has an address and a port a line, one for each rank.
 """
 import os
 import statistics
@@ -14,13 +16,13 @@ import time
 STEPS, SEED = 6, 7
 
 
-def torch_rank(rank, num_ranks, first):
+def torch_rank(rank, machines):
     import torch
     import torch.distributed as distributed
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
-    os.environ.update(MASTER_ADDR=first, MASTER_PORT="29500", GLOO_SOCKET_IFNAME="wire")
-    distributed.init_process_group("gloo", rank=rank, world_size=num_ranks)
+    os.environ.update(MASTER_ADDR=machines[0][0], MASTER_PORT=machines[0][1], GLOO_SOCKET_IFNAME="wire")
+    distributed.init_process_group("gloo", rank=rank, world_size=len(machines))
     model = torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 512), torch.nn.ReLU(),
                                 torch.nn.Linear(512, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -37,7 +39,7 @@ def torch_rank(rank, num_ranks, first):
         sums.append(time.monotonic() - summed)
         at = 0
         for parameter in model.parameters():
-            parameter.grad.copy_(gradients[at:at + parameter.numel()].view_as(parameter) / num_ranks)
+            parameter.grad.copy_(gradients[at:at + parameter.numel()].view_as(parameter) / len(machines))
             at += parameter.numel()
         optimizer.step()
         steps.append(time.monotonic() - began)
@@ -46,17 +48,16 @@ def torch_rank(rank, num_ranks, first):
     distributed.barrier()
 
 
-def lightgbm_rank(rank, machines_file, port):
+def lightgbm_rank(rank, machines):
     import lightgbm
     import numpy
-    with open(machines_file, encoding="utf-8") as file:
-        machines = ",".join(":".join(line.split()) for line in file)
     random = numpy.random.default_rng(SEED + rank)
     rows = random.standard_normal((2000, 256)).astype("float32")
     labels = (rows[:, 0] + rows[:, 1] * rows[:, 2] + random.standard_normal(2000) > 0).astype("float32")
     ends = []
-    parameters = {"objective": "binary", "tree_learner": "data", "num_machines": machines.count(",") + 1,
-                  "machines": machines, "local_listen_port": port, "num_leaves": 7, "max_bin": 255, "verbosity": -1,
+    parameters = {"objective": "binary", "tree_learner": "data", "num_machines": len(machines),
+                  "machines": ",".join(map(":".join, machines)), "local_listen_port": int(machines[rank][1]),
+                  "num_leaves": 7, "max_bin": 255, "verbosity": -1,
                   "num_threads": 1, "pre_partition": True, "enable_bundle": False}
     lightgbm.train(parameters, lightgbm.Dataset(rows, labels), num_boost_round=1 + STEPS,
                    callbacks=[lambda _: ends.append(time.monotonic())])
@@ -65,11 +66,10 @@ def lightgbm_rank(rank, machines_file, port):
 
 
 def main():
-    kind, rank, *rest = sys.argv[1:]
-    if kind == "torch":
-        torch_rank(int(rank), int(rest[0]), rest[1])
-    else:
-        lightgbm_rank(int(rank), rest[0], int(rest[1]))
+    kind, rank, path = sys.argv[1:]
+    with open(path, encoding="utf-8") as file:
+        machines = [line.split() for line in file]
+    {"torch": torch_rank, "lightgbm": lightgbm_rank}[kind](int(rank), machines)
 
 
 if __name__ == "__main__":
