@@ -39,7 +39,6 @@ loopback() {
     fails 2 'requires two hosts or more' topology probe --out t.yaml --hosts 127.0.0.1:1
     fails 2 "--share must be a number from 0.001 to 1, not '2'" topology probe --out t.yaml --share 2
     fails 2 "--seconds must be a number" topology probe --out t.yaml --seconds soon
-    fails 3 'no.such' topology probe --out t.yaml --host-file no.such
     fails 2 '0.0.0.0:0' topology agent --listen 0.0.0.0:0
     contains stderr 'can be reached from other hosts: requires --secret-file'
     fails 2 "unknown verb of topology 'prob'" topology prob
@@ -53,14 +52,13 @@ loopback() {
     starts_agent 3 --listen 127.0.0.1:0
     three=$address last=$agent
     succeeds topology probe --hosts "$one,$two,$three" --out t.yaml --page t.html --echoes 10
+    contains stdout '6 pairs measured'
     contains stdout '3 hosts in'
     is_whole t.yaml 3
     contains t.html '"matrix"'
     [ ! -e t.yaml.part ] || complain 'a part is left'
-    printf '# agents\n%s\n\n %s # the second\n%s\n' "$one" "$two" "$three" >hosts
-    succeeds topology probe --host-file hosts --out u.yaml --echoes 10
-    is_whole u.yaml 3
-    succeeds topology order u.yaml --collective ring --bytes 1000000
+    contains t.yaml '# phloem topology probe: 6 pairs were measured, 0 have the value'
+    succeeds topology order t.yaml --collective ring --bytes 1000000
 
     # ---- limits, and going on ----
     fails 3 'has reached its limit, --bytes 600000' topology probe --hosts "$one,$two,$three" --out v.yaml --echoes 10 --bytes 600000
@@ -74,13 +72,17 @@ loopback() {
     is_whole v.yaml 3
 
     # What is known is kept, whatever it is: here that the last host is far, and what all flows to it share.
-    printf '{"version": 1, "hosts": ["%s", "%s", "%s"], "pairs": [[0, 1, 9e3, 1, 1], [1, 0, 9e3, 1, 1], [0, 2, 9e3, 0.1, 1],
-        [1, 2, 9e3, 0.1, 1], [2, 0, 9e3, 0.1, 1], [2, 1, 9e3, 0.1, 1]], "trunks": [[0, 1, 0.02]]}' "$one" "$two" "$three" >x.yaml.part
+    printf '{"version": 1, "hosts": ["%s", "%s", "%s"], "ways": ".aaa.aaa.",
+        "latency_ns": [null, 9e3, 9e3, 9e3, null, 9e3, 9e3, 9e3, null],
+        "ns_per_byte": [null, 1, 10, 1, null, 10, 10, 10, null],
+        "trunks": [null, 50, null, null, null, null, null, null, null]}' "$one" "$two" "$three" >x.yaml.part
     succeeds topology probe --hosts "$one,$two,$three" --out x.yaml --resume
     contains stdout '3 hosts in 2 groups'
     contains x.yaml '{from: 1, to: 2, gbits_per_s: 0.8, latency_us: 9}'
     contains x.yaml '{from: 0, to: 1, gbits_per_s: 0.16}'
     [ "$(sed -n '/trunks/,$p' x.yaml | grep -c gbits)" -eq 2 ] || complain 'wanted two trunks'
+    printf '{"version": 1, "hosts": ["%s", "%s", "%s"], "ways": "..."}' "$one" "$two" "$three" >x.yaml.part
+    fails 3 "x.yaml.part: 'latency_ns' is not of 9 pairs" topology probe --hosts "$one,$two,$three" --out x.yaml --resume
     echo '{"version": 1' >x.yaml.part
     fails 3 'x.yaml.part' topology probe --hosts "$one,$two,$three" --out x.yaml --resume
 

@@ -8,6 +8,7 @@
 #include "base/memory/memory.h"
 #include "base/sum/random_bytes.h"
 #include "base/text/number.h"
+#include "base/thread/clock.h"
 #include "cli/arguments.h"
 #include "cli/output.h"
 #include "cli/stop_signal.h"
@@ -20,44 +21,44 @@
 #include "phloem/config.h"
 #include "plan/fabric/host_groups.h"
 
-#define MOST_HOSTS 4096
-#define DEFAULT_ECHOES 100
-#define LEAST_ECHOES 3
+#define MOST_HOSTS 1024
+#define SAVE_MS 2000 /* between two times that FILE.part is written */
 
 struct probing {
-    const char *hosts_text, *host_file, *secret_file, *page;
+    const char *hosts_text, *secret_file, *page;
     bool is_resumed;
     struct ph__secret secret;
     struct ph__netprobe_options options;
-    struct ph__arena arena; /* holds addresses and names */
+    struct ph__meanwhile others; /* ranks that wait for this one */
+    struct ph__arena arena;      /* holds addresses and names */
     struct ph__netprobe_host *hosts;
     size_t num_hosts, capacity;
     struct cli_topology_files file;
+    uint64_t save_ns; /* FILE.part is written then */
 };
 
 /* ---- the command line ---- */
 
 static ph_status parse_number(const char *flag, const char *text, double low, double high, double *number_out)
 {
-    if (text != NULL && (!ph__number_parse(text, number_out) || !(*number_out >= low && *number_out <= high)))
-        return ph_fail(PH_ERROR_USAGE, "%s must be a number from %g to %g, not '%s'", flag, low, high, text);
-    return PH_OK;
+    if (ph__number_parse(text, number_out) && *number_out >= low && *number_out <= high)
+        return PH_OK;
+    return ph_fail(PH_ERROR_USAGE, "%s must be a number from %g to %g, not '%s'", flag, low, high, text);
 }
 
 static ph_status parse(int argc, char **argv, struct probing *probing, bool *is_done)
 {
-    const char *seconds = NULL, *bytes = NULL, *share = NULL, *echoes = NULL;
-    double most_bytes = 0, num_echoes = DEFAULT_ECHOES;
+    const char *seconds = "300", *bytes = "1e12", *share = ".5", *echoes = "100";
+    double most_bytes, num_echoes;
     const struct cli_flag flags[] = {
         {"--out", CLI_TEXT, &probing->file.path, "FILE", "topology file to write (required)"},
         {"--hosts", CLI_TEXT, &probing->hosts_text, "HOST:PORT,...",
             "addresses of the hosts' agents (phloem topology agent), as all hosts reach them. Default: the "
             "hosts on which mpirun has started ranks of this command"},
-        {"--host-file", CLI_TEXT, &probing->host_file, "FILE", "the same, an address a line"},
         {"--secret-file", CLI_TEXT, &probing->secret_file, "FILE", "secret of the agents"},
         {"--page", CLI_TEXT, &probing->page, "FILE", "also writes a page that draws the network"},
-        {"--seconds", CLI_TEXT, &seconds, "N", "longest time of the probe; default: no limit"},
-        {"--bytes", CLI_TEXT, &bytes, "N", "most bytes that the probe sends; default: no limit"},
+        {"--seconds", CLI_TEXT, &seconds, "N", "longest time of the probe; default: 300"},
+        {"--bytes", CLI_TEXT, &bytes, "N", "most bytes that the probe sends; default: 1e12"},
         {"--share", CLI_TEXT, &share, "N", "most of the time that links are in use; default: .5"},
         {"--echoes", CLI_TEXT, &echoes, "N", "echoes of each pair of hosts, for the latency; default: 100"},
         {"--resume", CLI_SWITCH, &probing->is_resumed, NULL,
@@ -69,7 +70,6 @@ static ph_status parse(int argc, char **argv, struct probing *probing, bool *is_
         "share. Hosts run phloem topology agent, or ranks of this command: mpirun phloem topology probe.",
         "", 0, 0, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
-    probing->options = (struct ph__netprobe_options){.share = .5};
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
     *is_done = arguments.has_printed_help;
     if (*is_done)
@@ -79,98 +79,71 @@ static ph_status parse(int argc, char **argv, struct probing *probing, bool *is_
     PH_TRY(parse_number("--seconds", seconds, 1e-3, 1e7, &probing->options.seconds));
     PH_TRY(parse_number("--bytes", bytes, 1, 1e18, &most_bytes));
     PH_TRY(parse_number("--share", share, .001, 1, &probing->options.share));
-    PH_TRY(parse_number("--echoes", echoes, LEAST_ECHOES, PH_NETPROBE_MAX_ECHOES, &num_echoes));
+    PH_TRY(parse_number("--echoes", echoes, 3, PH_NETPROBE_MAX_ECHOES, &num_echoes));
     probing->options.bytes = (uint64_t)most_bytes;
     probing->options.num_echoes = (uint32_t)num_echoes;
-    if (snprintf(probing->file.part_path, sizeof probing->file.part_path, "%s.part", probing->file.path) >=
-        (int)sizeof probing->file.part_path)
-        return ph_fail(PH_ERROR_USAGE, "--out: the path is too long");
-    return PH_OK;
+    probing->file.part_path = ph__arena_printf(&probing->arena, "%s.part", probing->file.path);
+    return probing->file.part_path != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
 /* ---- hosts ---- */
 
-static ph_status add_host(
-    struct probing *probing, const char *name, const char *const *addresses, size_t count)
+static ph_status add_host(struct probing *probing, const char *name, const char *addresses)
 {
     if (probing->num_hosts == MOST_HOSTS)
         return ph_fail(PH_ERROR_USAGE, "a probe has at most %d hosts", MOST_HOSTS);
     PH_TRY(ph__array_reserve(
         (void **)&probing->hosts, &probing->capacity, probing->num_hosts + 1, sizeof *probing->hosts));
-    probing->hosts[probing->num_hosts++] =
-        (struct ph__netprobe_host){.name = name, .addresses = addresses, .num_addresses = count};
+    probing->hosts[probing->num_hosts++] = (struct ph__netprobe_host){.name = name, .addresses = addresses};
     return PH_OK;
 }
 
-/* Adds the host of an agent at an address of `length` bytes. */
-static ph_status add_agent(struct probing *probing, const char *text, size_t length)
+/* Adds the hosts of --hosts, by the addresses of their agents. */
+static ph_status add_listed(struct probing *probing)
 {
-    const char **address = ph__arena_alloc(&probing->arena, sizeof *address);
-    const char *copy = ph__arena_printf(&probing->arena, "%.*s", (int)length, text);
-    const char *colon = copy != NULL ? strrchr(copy, ':') : NULL;
-    if (address == NULL || copy == NULL)
+    char *left = ph__arena_strdup(&probing->arena, probing->hosts_text), *address;
+    if (left == NULL)
         return PH_ERROR_MEMORY;
-    if (colon == NULL || colon == copy || length >= PH_ADDRESS_BYTES)
-        return ph_fail(PH_ERROR_USAGE, "'%s' is not an address of an agent: write HOST:PORT", copy);
-    const bool is_bracketed = copy[0] == '[' && colon[-1] == ']';
-    const char *name = ph__arena_printf(
-        &probing->arena, "%.*s", (int)(colon - copy) - 2 * is_bracketed, copy + is_bracketed);
-    *address = copy;
-    return name != NULL ? add_host(probing, name, address, 1) : PH_ERROR_MEMORY;
-}
-
-static ph_status add_listed(struct probing *probing, const char *text)
-{
-    while (*text != '\0') {
-        const size_t length = strcspn(text, ",");
-        PH_TRY(add_agent(probing, text, length));
-        text += length + (text[length] == ',');
+    while ((address = strsep(&left, ",")) != NULL) {
+        const char *colon = strrchr(address, ':');
+        if (colon == NULL || colon == address || strlen(address) >= PH_ADDRESS_BYTES)
+            return ph_fail(PH_ERROR_USAGE, "'%s' is not an address of an agent: write HOST:PORT", address);
+        const bool is_bracketed = address[0] == '[' && colon[-1] == ']';
+        const char *name = ph__arena_printf(
+            &probing->arena, "%.*s", (int)(colon - address) - 2 * is_bracketed, address + is_bracketed);
+        PH_TRY(name != NULL ? add_host(probing, name, address) : PH_ERROR_MEMORY);
     }
     return PH_OK;
-}
-
-static ph_status add_from_file(struct probing *probing)
-{
-    struct ph__reader *reader;
-    char *line;
-    size_t length;
-    PH_TRY(ph__reader_open(probing->host_file, &reader));
-    ph_status status = PH_OK;
-    while (status == PH_OK && (status = ph__reader_line(reader, &line, &length)) == PH_OK && line != NULL) {
-        line[strcspn(line, "#")] = '\0';
-        line += strspn(line, " \t");
-        length = strcspn(line, " \t");
-        if (length > 0)
-            status = add_agent(probing, line, length);
-    }
-    ph__reader_close(reader);
-    return status;
 }
 
 /* Gives hosts of the same name their agents' addresses as names. */
-static void name_apart(struct probing *probing)
+static ph_status name_apart(struct probing *probing)
 {
     bool is_apart = true;
     for (size_t i = 0; i < probing->num_hosts; i++)
         for (size_t k = 0; k < i; k++)
             is_apart &= strcmp(probing->hosts[i].name, probing->hosts[k].name) != 0;
-    for (size_t i = 0; i < probing->num_hosts && !is_apart; i++)
-        probing->hosts[i].name = probing->hosts[i].addresses[0];
+    for (size_t i = 0; i < probing->num_hosts && !is_apart; i++) {
+        struct ph__netprobe_host *host = &probing->hosts[i];
+        host->name =
+            ph__arena_printf(&probing->arena, "%.*s", (int)strcspn(host->addresses, " "), host->addresses);
+        if (host->name == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    return PH_OK;
 }
 
 /* ---- the probe ---- */
 
-static ph_status save(void *context)
+/* Keeps what was measured every other second, and tells ranks that this one goes on. */
+static ph_status pass_time(void *context)
 {
-    return cli_topology_part_write(context);
-}
-
-static size_t count_pairs(const struct ph__netprobe_result *result)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < result->num_hosts * result->num_hosts; i++)
-        count += isnan(result->pairs[i].bytes_per_ns) ? 0 : 1;
-    return count;
+    struct probing *probing = context;
+    if (ph__clock_ns() >= probing->save_ns) {
+        PH_TRY(cli_topology_part_write(&probing->file));
+        probing->save_ns = ph__clock_deadline(SAVE_MS);
+    }
+    return ph__meanwhile(&probing->others);
 }
 
 /* Keeps what was measured, and says so behind the error. */
@@ -178,111 +151,73 @@ static ph_status keep_part(struct probing *probing, ph_status status)
 {
     char text[900];
     const struct ph__netprobe_result *result = &probing->file.result;
-    const size_t n = result->num_hosts, count = count_pairs(result);
-    size_t missing = 0;
+    const size_t num_pairs = result->num_hosts * (result->num_hosts - 1);
     snprintf(text, sizeof text, "%s", ph_error_text());
     PH_TRY(cli_topology_part_write(&probing->file));
-    while (missing < n * n && (missing / n == missing % n || !isnan(result->pairs[missing].bytes_per_ns)))
-        missing++;
-    if (missing == n * n)
-        return ph_fail(status, "%s; all pairs are in '%s', not all trunks: --resume goes on", text,
-            probing->file.part_path);
-    return ph_fail(status, "%s; %zu of %zu pairs are in '%s' (%s to %s is missing): --resume goes on", text,
-        count, n * (n - 1), probing->file.part_path, probing->hosts[missing / n].name,
-        probing->hosts[missing % n].name);
+    return ph_fail(status, "%s; %zu of %zu pairs are in '%s': --resume goes on", text,
+        num_pairs - ph__netprobe_result_count(result, PH_NETPROBE_UNKNOWN), num_pairs,
+        probing->file.part_path);
 }
 
-static ph_status find_groups(struct ph__netprobe_result *result, uint32_t *groups)
+static ph_status find_groups(struct ph__netprobe_result *result)
 {
-    const size_t n = result->num_hosts;
-    double *numbers = calloc(2 * n * n, sizeof *numbers);
-    if (numbers == NULL)
-        return ph__out_of_memory("the ways between %zu hosts", n);
-    for (size_t i = 0; i < n * n; i++) {
-        numbers[i] = 1 / result->pairs[i].bytes_per_ns;
-        numbers[n * n + i] = result->pairs[i].latency_ns;
-    }
-    const struct ph__host_distances measured = {n, numbers, numbers + n * n};
-    const ph_status status = ph__host_groups_find(&measured, groups, &result->num_groups);
-    free(numbers);
-    result->groups = groups;
+    const struct ph__host_distances measured = {result->num_hosts, result->ns_per_byte, result->latency_ns};
+    return ph__host_groups_find(&measured, result->groups, &result->num_groups);
+}
+
+static ph_status measure_over(struct ph__netprobe *probe, struct ph__netprobe_result *result)
+{
+    PH_TRY(ph__netprobe_rounds(probe, result));
+    PH_TRY(find_groups(result));
+    PH_TRY(ph__netprobe_held_up(probe, result));
+    PH_TRY(find_groups(result));
+    return ph__netprobe_trunks(probe, result);
+}
+
+static ph_status measure(struct probing *probing)
+{
+    struct ph__netprobe *probe;
+    PH_TRY(ph__netprobe_open(&probing->options, probing->hosts, probing->num_hosts, &probe));
+    const ph_status status = measure_over(probe, &probing->file.result);
+    ph__netprobe_close(probe);
     return status;
 }
 
-/* Groups hosts whose pairs are all known, and makes room for the trunks, of which a part may hold some. */
-static ph_status begin_trunks(struct probing *probing, uint32_t *groups)
+/* Goes on from FILE.part where that is wanted, and writes it first, which fails before anything is
+ * measured. */
+static ph_status measure_and_write(struct probing *probing)
 {
-    struct ph__netprobe_result *result = &probing->file.result;
-    PH_TRY(find_groups(result, groups));
-    const size_t count = result->num_groups * result->num_groups;
-    result->trunks = calloc(count, sizeof *result->trunks);
-    if (result->trunks == NULL)
-        return ph__out_of_memory("the trunks of %zu groups", result->num_groups);
-    for (size_t i = 0; i < count; i++)
-        result->trunks[i] = (double)NAN;
-    return probing->is_resumed ? cli_topology_part_read(&probing->file) : PH_OK;
-}
-
-/* Takes up what FILE.part has, and writes it, which fails before anything is measured. */
-static ph_status begin(struct probing *probing, uint32_t *groups)
-{
-    const size_t n = probing->num_hosts;
+    const struct ph__netprobe_result *result = &probing->file.result;
     if (probing->is_resumed)
         PH_TRY(cli_topology_part_read(&probing->file));
-    if (count_pairs(&probing->file.result) == n * (n - 1))
-        PH_TRY(begin_trunks(probing, groups));
-    return cli_topology_part_write(&probing->file);
-}
-
-static ph_status measure(struct probing *probing, struct ph__netprobe *probe, uint32_t *groups)
-{
-    PH_TRY(ph__netprobe_pairs(probe, &probing->file.result));
-    free(probing->file.result.trunks); /* their groups may be others by now */
-    PH_TRY(begin_trunks(probing, groups));
-    return ph__netprobe_trunks(probe, &probing->file.result);
-}
-
-static ph_status measure_and_write(struct probing *probing, uint32_t *groups)
-{
-    struct ph__netprobe *probe;
-    PH_TRY(begin(probing, groups));
-    ph_status status = ph__netprobe_open(&probing->options, probing->hosts, probing->num_hosts, &probe);
-    if (status == PH_OK) {
-        status = measure(probing, probe, groups);
-        ph__netprobe_close(probe);
-    }
+    PH_TRY(cli_topology_part_write(&probing->file));
+    const ph_status status = measure(probing);
     if (status != PH_OK)
         return keep_part(probing, status);
     PH_TRY(cli_topology_file_write(&probing->file));
+    const size_t num_alike = ph__netprobe_result_count(result, PH_NETPROBE_ALIKE);
+    printf("%zu pairs measured, %zu alone; %zu have the value of pairs like them; %.3g MB sent\n",
+        result->num_hosts * (result->num_hosts - 1) - num_alike,
+        ph__netprobe_result_count(result, PH_NETPROBE_ALONE), num_alike, (double)result->sent_bytes / 1e6);
     return cli_topology_print(probing->file.path, probing->page);
 }
 
 /* Measures the network between the hosts, by their agents. */
 static ph_status probe_hosts(struct probing *probing)
 {
-    struct ph__netprobe_result *result = &probing->file.result;
     const size_t n = probing->num_hosts;
     if (n < 2)
         return ph_fail(PH_ERROR_USAGE,
             "topology probe requires two hosts or more, by --hosts HOST:PORT,HOST:PORT or mpirun, and there "
             "is %s%s",
             n == 1 ? "only " : "none", n == 1 ? probing->hosts[0].name : "");
-    name_apart(probing);
-    uint32_t *groups = calloc(n, sizeof *groups);
-    result->pairs = calloc(n * n, sizeof *result->pairs);
-    result->num_hosts = n;
+    PH_TRY(name_apart(probing));
+    PH_TRY(ph__netprobe_result_init(n, &probing->file.result));
     probing->file.hosts = probing->hosts;
     probing->options.stop_signal = cli_stop_signal();
-    probing->options.save = save;
-    probing->options.save_context = &probing->file;
-    for (size_t i = 0; result->pairs != NULL && i < n * n; i++)
-        result->pairs[i] = (struct ph__netprobe_pair){.latency_ns = (double)NAN, .bytes_per_ns = (double)NAN};
-    const ph_status status = groups != NULL && result->pairs != NULL
-                                 ? measure_and_write(probing, groups)
-                                 : ph__out_of_memory("a probe of %zu hosts", n);
-    free(result->trunks);
-    free(result->pairs);
-    free(groups);
+    probing->options.meanwhile = (struct ph__meanwhile){pass_time, probing};
+    const ph_status status = measure_and_write(probing);
+    ph__netprobe_result_fini(&probing->file.result);
     return status;
 }
 
@@ -291,65 +226,53 @@ static ph_status probe_hosts(struct probing *probing)
 static ph_status probe_as_first(void *context, const struct ph__meanwhile *meanwhile)
 {
     struct probing *probing = context;
-    probing->options.meanwhile = *meanwhile;
+    probing->others = *meanwhile;
     return probe_hosts(probing);
 }
 
-/* Adds a rank's host by what its agent has told: its name, then an address a line. Other ranks tell nothing.
- */
+/* Adds a rank's host by what its agent has told: its name, then addresses, with a space between two. Other
+ * ranks tell nothing. */
 static ph_status hear_agent(void *context, size_t rank, const char *text, size_t size)
 {
     struct probing *probing = context;
-    size_t count = 0;
+    char *addresses = ph__arena_strdup(&probing->arena, text);
     (void)rank;
-    if (size == 0)
-        return PH_OK;
-    char *left = ph__arena_strdup(&probing->arena, text);
-    const char **addresses =
-        ph__arena_alloc_array(&probing->arena, PH_WATCH_MAX_ADDRESSES, sizeof *addresses);
-    if (left == NULL || addresses == NULL)
+    if (addresses == NULL)
         return PH_ERROR_MEMORY;
-    const char *name = strsep(&left, "\n");
-    while (left != NULL && count < PH_WATCH_MAX_ADDRESSES)
-        addresses[count++] = strsep(&left, "\n");
-    return add_host(probing, name, addresses, count);
+    const char *name = strsep(&addresses, " ");
+    return size > 0 ? add_host(probing, name, addresses) : PH_OK;
 }
 
-static ph_status start_agent(const struct ph__secret *secret, struct ph__netprobe_agent **agent_out,
-    char **text_out, struct ph__arena *arena)
+/* Starts an agent at all addresses of this host, and gives what hear_agent reads. */
+static ph_status start_agent(struct probing *probing, struct ph__netprobe_agent **agent_out, char **text_out)
 {
     char hosts[PH_WATCH_MAX_ADDRESSES][PH_HOST_BYTES];
     size_t num_hosts;
     PH_TRY(ph__watch_hosts(false, hosts, &num_hosts));
     if (num_hosts == 0)
         return ph_fail(PH_ERROR_PEER, "this host has no address that other hosts can reach");
-    if (ph__netprobe_agent_create("[::]:0", secret, agent_out) != PH_OK)
-        PH_TRY(ph__netprobe_agent_create("0.0.0.0:0", secret, agent_out));
+    if (ph__netprobe_agent_create("[::]:0", &probing->secret, agent_out) != PH_OK)
+        PH_TRY(ph__netprobe_agent_create("0.0.0.0:0", &probing->secret, agent_out));
     const char *port = strrchr(ph__netprobe_agent_address(*agent_out), ':');
-    *text_out = ph__arena_printf(arena, "%s", ph__watch_self(0).host);
+    *text_out = ph__arena_printf(&probing->arena, "%s", ph__watch_self(0).host);
     for (size_t i = 0; i < num_hosts && *text_out != NULL; i++)
-        *text_out = ph__arena_printf(
-            arena, strchr(hosts[i], ':') != NULL ? "%s\n[%s]%s" : "%s\n%s%s", *text_out, hosts[i], port);
+        *text_out = ph__arena_printf(&probing->arena, strchr(hosts[i], ':') != NULL ? "%s [%s]%s" : "%s %s%s",
+            *text_out, hosts[i], port);
     return *text_out != NULL ? PH_OK : PH_ERROR_MEMORY;
-}
-
-static ph_status draw_secret(struct ph_comm *comm, struct ph__secret *secret)
-{
-    secret->size = PH_WATCH_SECRET_BYTES;
-    PH_TRY(ph__random_bytes(secret->bytes, secret->size));
-    return ph__comm_broadcast_once(comm, "secret of the probe", 0, secret->bytes, secret->size);
 }
 
 static ph_status probe_with_agent(
     struct probing *probing, struct ph_comm *comm, struct ph__netprobe_agent **agent)
 {
-    char *text = NULL;
+    char nothing[] = "", *text = nothing;
     ph_status status = PH_OK;
-    PH_TRY(draw_secret(comm, &probing->secret));
+    probing->secret.size = PH_WATCH_SECRET_BYTES;
+    PH_TRY(ph__random_bytes(probing->secret.bytes, PH_WATCH_SECRET_BYTES));
+    PH_TRY(ph__comm_broadcast_once(
+        comm, "secret of the probe", 0, probing->secret.bytes, PH_WATCH_SECRET_BYTES));
     if (ph__comm_host(comm)->own == 0)
-        status = start_agent(&probing->secret, agent, &text, &probing->arena);
+        status = start_agent(probing, agent, &text);
     PH_TRY(ph__comm_share(comm, status));
-    text = text != NULL ? text : (char[]){""};
     PH_TRY(ph__comm_read_texts(comm, "addresses of agents", text, strlen(text), hear_agent, probing));
     probing->options.secret = &probing->secret;
     probing->file.ranks_per_host = ph__comm_host(comm)->size;
@@ -375,10 +298,7 @@ static ph_status probe_agents(struct probing *probing)
         PH_TRY(ph__secret_read(probing->secret_file, &probing->secret));
         probing->options.secret = &probing->secret;
     }
-    if (probing->hosts_text != NULL)
-        PH_TRY(add_listed(probing, probing->hosts_text));
-    if (probing->host_file != NULL)
-        PH_TRY(add_from_file(probing));
+    PH_TRY(add_listed(probing));
     probing->file.ranks_per_host = 1;
     return probe_hosts(probing);
 }
@@ -394,7 +314,7 @@ ph_status cli_topology_probe(int argc, char **argv)
         .done_text = "the topology file is written"};
     bool is_done = false;
     ph_status status = parse(argc, argv, &probing, &is_done);
-    if (status == PH_OK && (probing.hosts_text != NULL || probing.host_file != NULL))
+    if (status == PH_OK && probing.hosts_text != NULL)
         status = probe_agents(&probing);
     else if (!is_done)
         status = cli_with_ranks(&ranks, status);

@@ -7,17 +7,14 @@
 
 struct ph__netprobe_agent;
 
-/* Listens at an address and answers from now on. secret: copied; NULL: none, for a loopback address alone.
- * PH_ERROR_CONFIG for an invalid address, and for one that other hosts reach without a secret; PH_ERROR_PEER
- * when it cannot be listened at; PH_ERROR_MEMORY. */
+/* Listens at an address and answers from now on. secret: borrowed as long as the agent lives; NULL: none, for
+ * a loopback address alone. PH_ERROR_CONFIG for an invalid address, and for one that other hosts reach
+ * without a secret; PH_ERROR_PEER when it cannot be listened at; PH_ERROR_MEMORY. */
 ph_status ph__netprobe_agent_create(
     const char *address, const struct ph__secret *secret, struct ph__netprobe_agent **agent_out);
 /* Ends all connections. NULL is fine. */
 void ph__netprobe_agent_destroy(struct ph__netprobe_agent *agent);
 
 const char *ph__netprobe_agent_address(const struct ph__netprobe_agent *agent); /* "host:port" */
-
-/* The secret of a side that has none. */
-extern const struct ph__secret ph__netprobe_no_secret;
 
 #endif

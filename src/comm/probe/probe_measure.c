@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
@@ -28,18 +29,13 @@ static double slope(const struct ph__netprobe_mark *from, const struct ph__netpr
     return to->ns > from->ns ? (double)(to->bytes - from->bytes) / (double)(to->ns - from->ns) : (double)NAN;
 }
 
-double ph__netprobe_bandwidth(const struct ph__netprobe_mark marks[PH_NETPROBE_NUM_MARKS])
-{
-    const double late = slope(&marks[HALF], &marks[END]);
-    return late > 0            ? late
-           : marks[END].ns > 0 ? (double)marks[END].bytes / (double)marks[END].ns
-                               : (double)NAN;
-}
-
-bool ph__netprobe_is_steady(const struct ph__netprobe_mark marks[PH_NETPROBE_NUM_MARKS])
+double ph__netprobe_bandwidth(
+    const struct ph__netprobe_mark marks[PH_NETPROBE_NUM_MARKS], bool *is_steady_out)
 {
     const double ratio = slope(&marks[HALF], &marks[LATE]) / slope(&marks[LATE], &marks[END]);
-    return ratio < STEADY_RATIO && ratio > 1 / STEADY_RATIO;
+    const double late = slope(&marks[HALF], &marks[END]);
+    *is_steady_out = ratio < STEADY_RATIO && ratio > 1 / STEADY_RATIO;
+    return late > 0 ? late : slope(&(struct ph__netprobe_mark){0, 0}, &marks[END]);
 }
 
 /* Returns how many bytes of an answer's transfer had arrived `at_ns` after the request. */
@@ -78,11 +74,10 @@ double ph__netprobe_joint_bandwidth(const struct ph__netprobe_answer *answers, s
 
 static ph_status echo_once(const struct ph__netprobe_link *link, double *round_trip_ns_out)
 {
-    static const unsigned char body[PH_NETPROBE_ECHO_BYTES - 6];
-    struct ph__netprobe_message message;
+    struct ph__netprobe_echo echo = {{0}};
     const uint64_t began_ns = ph__clock_ns();
-    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_ECHO, body, sizeof body));
-    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_ECHO, &message));
+    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_ECHO, &echo));
+    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_ECHO, &echo));
     *round_trip_ns_out = (double)(ph__clock_ns() - began_ns);
     return PH_OK;
 }
@@ -90,7 +85,7 @@ static ph_status echo_once(const struct ph__netprobe_link *link, double *round_t
 static ph_status measure_latency(const struct ph__netprobe_link *link, const struct ph__netprobe_ask *ask,
     double *round_trips, struct ph__netprobe_answer *answer)
 {
-    const uint64_t until_ns = ph__clock_deadline(ask->limit_ms / 2);
+    const uint64_t until_ns = ph__clock_deadline((uint32_t)ask->limit_ms / 2);
     size_t count = 0;
     while (count < ask->num_echoes && (count < LEAST_ECHOES || ph__clock_ns() < until_ns))
         PH_TRY(echo_once(link, &round_trips[count++]));
@@ -99,39 +94,33 @@ static ph_status measure_latency(const struct ph__netprobe_link *link, const str
     return PH_OK;
 }
 
-ph_status ph__netprobe_echo(const struct ph__netprobe_link *link, const struct ph__netprobe_message *message)
-{
-    return ph__netprobe_say(link, PH_NETPROBE_ECHO, message->body, message->size);
-}
-
 /* ---- transfers ---- */
 
 static ph_status transfer(
-    const struct ph__netprobe_link *link, uint64_t bytes, struct ph__netprobe_mark *marks)
+    const struct ph__netprobe_link *link, uint64_t bytes, struct ph__netprobe_answer *answer)
 {
     static const unsigned char zeros[CHUNK_BYTES];
-    unsigned char body[8];
-    struct ph__wire_writer writer;
-    struct ph__netprobe_message message;
-    ph__wire_writer_init(&writer, body, sizeof body);
-    ph__wire_put_u64(&writer, bytes);
-    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_SEND, body, sizeof body));
+    struct ph__netprobe_arrived arrived;
+    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_SEND, &(struct ph__netprobe_send){bytes}));
     for (uint64_t left = bytes; left > 0; left -= ph__min(left, sizeof zeros))
         PH_TRY(ph__netprobe_write(link, zeros, ph__min(left, sizeof zeros)));
-    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_ARRIVED, &message));
-    return ph__netprobe_get_marks(message.body, message.size, marks);
+    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_ARRIVED, &arrived));
+    memcpy(answer->marks, arrived.marks, sizeof answer->marks);
+    answer->sent_bytes += bytes;
+    return PH_OK;
 }
 
 /* Returns the length of the next transfer; 0: this one is good, or there may be no other. */
 static uint64_t next_length(const struct ph__netprobe_ask *ask, const struct ph__netprobe_answer *answer,
-    uint64_t bytes, uint32_t *num_retries)
+    uint64_t bytes, uint64_t *num_retries)
 {
-    const double least_ns = 1e3 * ask->least_us, took_ns = (double)answer->marks[END].ns;
-    const bool is_long = took_ns >= least_ns;
-    if (is_long && (ph__netprobe_is_steady(answer->marks) || (*num_retries)-- == 0))
+    const double least_ns = (double)ask->least_ns, took_ns = (double)answer->marks[END].ns;
+    bool is_steady;
+    ph__netprobe_bandwidth(answer->marks, &is_steady);
+    if (took_ns >= least_ns && (is_steady || (*num_retries)-- == 0))
         return 0;
     const double growth = fmin(GROWTH, fmax(2, 1.2 * least_ns / fmax(1, took_ns)));
-    const uint64_t left = ask->max_bytes - answer->sent_bytes;
+    const uint64_t left = ask->max_bytes > answer->sent_bytes ? ask->max_bytes - answer->sent_bytes : 0;
     const uint64_t next = (uint64_t)ceil(growth * (double)bytes);
     return next <= left ? next : left > bytes ? left : 0;
 }
@@ -139,27 +128,21 @@ static uint64_t next_length(const struct ph__netprobe_ask *ask, const struct ph_
 static ph_status measure_bandwidth(const struct ph__netprobe_link *link, const struct ph__netprobe_ask *ask,
     uint64_t asked_ns, struct ph__netprobe_answer *answer)
 {
-    uint32_t num_retries = ask->num_retries;
+    uint64_t num_retries = ask->num_retries;
     for (uint64_t bytes = ask->bytes; bytes > 0; bytes = next_length(ask, answer, bytes, &num_retries)) {
         answer->begin_ns = ph__clock_ns() - asked_ns;
-        PH_TRY(transfer(link, bytes, answer->marks));
-        answer->sent_bytes += bytes;
+        PH_TRY(transfer(link, bytes, answer));
     }
     return PH_OK;
 }
 
-ph_status ph__netprobe_take(const struct ph__netprobe_link *link, const struct ph__netprobe_message *message)
+ph_status ph__netprobe_take(const struct ph__netprobe_link *link, uint64_t bytes)
 {
     const uint64_t began_ns = ph__clock_ns();
-    unsigned char chunk[CHUNK_BYTES], body[PH_NETPROBE_NUM_MARKS * 16];
-    struct ph__netprobe_mark marks[PH_NETPROBE_NUM_MARKS] = {{0}};
-    struct ph__wire_reader reader;
-    struct ph__wire_writer writer;
+    unsigned char chunk[CHUNK_BYTES];
+    struct ph__netprobe_arrived arrived = {{{0, 0}}};
     uint64_t received = 0;
     size_t got, next = 0;
-    ph__wire_reader_init(&reader, message->body, message->size);
-    const uint64_t bytes = ph__wire_get_u64(&reader);
-    PH_TRY(ph__wire_reader_finish(&reader, "SEND"));
     if (bytes == 0 || bytes > PH_NETPROBE_MAX_TRANSFER_BYTES)
         return ph_fail(PH_ERROR_PEER, "%s sends %llu bytes at once", link->peer, (unsigned long long)bytes);
     while (received < bytes) {
@@ -167,11 +150,9 @@ ph_status ph__netprobe_take(const struct ph__netprobe_link *link, const struct p
         received += got;
         const struct ph__netprobe_mark mark = {received, ph__clock_ns() - began_ns};
         while (next < PH_NETPROBE_NUM_MARKS && received >= (next + 1) * bytes / PH_NETPROBE_NUM_MARKS)
-            marks[next++] = mark;
+            arrived.marks[next++] = mark;
     }
-    ph__wire_writer_init(&writer, body, sizeof body);
-    ph__netprobe_put_marks(&writer, marks);
-    return ph__netprobe_say(link, PH_NETPROBE_ARRIVED, body, writer.used);
+    return ph__netprobe_say(link, PH_NETPROBE_ARRIVED, &arrived);
 }
 
 /* ---- both ---- */
@@ -179,10 +160,15 @@ ph_status ph__netprobe_take(const struct ph__netprobe_link *link, const struct p
 ph_status ph__netprobe_measure(const struct ph__netprobe_link *link, const struct ph__netprobe_ask *ask,
     uint64_t asked_ns, struct ph__netprobe_answer *answer)
 {
+    if (ask->num_echoes > PH_NETPROBE_MAX_ECHOES || ask->bytes > ask->max_bytes ||
+        ask->max_bytes > PH_NETPROBE_MAX_TRANSFER_BYTES)
+        return ph_fail(PH_ERROR_PEER, "ASK: a probe of %llu echoes and %llu of at most %llu bytes",
+            (unsigned long long)ask->num_echoes, (unsigned long long)ask->bytes,
+            (unsigned long long)ask->max_bytes);
     if (ask->num_echoes > 0) {
         double *round_trips = calloc(ph__max(LEAST_ECHOES, ask->num_echoes), sizeof *round_trips);
         if (round_trips == NULL)
-            return ph__out_of_memory("%u round trips", ask->num_echoes);
+            return ph__out_of_memory("%llu round trips", (unsigned long long)ask->num_echoes);
         const ph_status status = measure_latency(link, ask, round_trips, answer);
         free(round_trips);
         PH_TRY(status);

@@ -17,15 +17,14 @@
  * allows. After an error, the answer has what was measured before. */
 ph_status ph__netprobe_measure(const struct ph__netprobe_link *link, const struct ph__netprobe_ask *ask,
     uint64_t asked_ns, struct ph__netprobe_answer *answer);
-/* Does an agent's part of that: answers ECHO or SEND, whose message has been heard. */
-ph_status ph__netprobe_echo(const struct ph__netprobe_link *link, const struct ph__netprobe_message *message);
-ph_status ph__netprobe_take(const struct ph__netprobe_link *link, const struct ph__netprobe_message *message);
+/* Receives the bytes that SEND has announced, and says when they have arrived. */
+ph_status ph__netprobe_take(const struct ph__netprobe_link *link, uint64_t bytes);
 
 /* ---- pure functions of marks ---- */
 
 /* Returns the bandwidth of a transfer, in bytes a nanosecond; NaN: its marks do not tell. */
-double ph__netprobe_bandwidth(const struct ph__netprobe_mark marks[PH_NETPROBE_NUM_MARKS]);
-bool ph__netprobe_is_steady(const struct ph__netprobe_mark marks[PH_NETPROBE_NUM_MARKS]);
+double ph__netprobe_bandwidth(
+    const struct ph__netprobe_mark marks[PH_NETPROBE_NUM_MARKS], bool *is_steady_out);
 
 /* Returns the bytes a nanosecond that several transfers have together: the most of what had arrived when one
  * of them ended, over the time since the first began. Bytes that wait behind a lost one do not count, as they
