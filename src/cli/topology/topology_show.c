@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory/memory.h"
 #include "base/statistics.h"
@@ -16,8 +17,9 @@
 struct shown {
     struct ph__fabric fabric;
     double *gbits, *latency_us; /* (num_hosts, num_hosts) of a way; NaN from a host to itself */
-    double *room;               /* (num_hosts^2) for numbers to sort */
+    double *room;               /* (2, num_hosts^2) for numbers to sort */
     size_t *order;              /* (num_hosts) by group */
+    size_t *num_ways;           /* (num_links) ways between two groups that lead over a link */
 };
 
 /* ---- ways ---- */
@@ -37,45 +39,6 @@ static void find_ways(struct shown *shown)
         shown->gbits[i] = 8 * bytes_per_ns;
         shown->latency_us[i] = num_links > 0 ? latency_ns / 1e3 : (double)NAN;
     }
-}
-
-/* Returns the median over the ways from one group to another, or NaN where there are none. */
-static double median(const struct shown *shown, const double *numbers, size_t from, size_t to)
-{
-    const size_t n = shown->fabric.num_hosts;
-    size_t count = 0;
-    for (size_t i = 0; i < n * n; i++)
-        if (shown->fabric.groups[i / n] == from && shown->fabric.groups[i % n] == to && !isnan(numbers[i]))
-            shown->room[count++] = numbers[i];
-    ph__sort_numbers(shown->room, count);
-    return count > 0 ? ph__sorted_median(shown->room, count) : (double)NAN;
-}
-
-/* Returns the capacity that all ways from one group to another share: that of the slowest link that is on
- * each of them. NaN: there is no such link. */
-static double shared_gbits(const struct shown *shown, size_t from, size_t to)
-{
-    const struct ph__fabric *fabric = &shown->fabric;
-    const size_t n = fabric->num_hosts;
-    uint32_t common[PH_FABRIC_MAX_HOPS], links[PH_FABRIC_MAX_HOPS];
-    size_t num_common = 0;
-    bool is_first = true;
-    double least = (double)NAN;
-    for (size_t i = 0; i < n * n; i++) {
-        if (fabric->groups[i / n] != from || fabric->groups[i % n] != to)
-            continue;
-        const size_t num_links = ph__fabric_route_of_hosts(fabric, i / n, i % n, is_first ? common : links);
-        size_t num_kept = 0;
-        for (size_t c = 0; c < num_common; c++)
-            for (size_t k = 0; k < num_links; k++)
-                if (common[c] == links[k])
-                    common[num_kept++] = links[k];
-        num_common = is_first ? num_links : num_kept;
-        is_first = false;
-    }
-    for (size_t c = 0; c < num_common; c++)
-        least = fmin(least, 8 * fabric->links[common[c]].bytes_per_ns);
-    return least;
 }
 
 static void sort_by_group(struct shown *shown)
@@ -103,17 +66,38 @@ static void print_hosts(const struct shown *shown)
     printf("\n\n");
 }
 
-static void fill_table(const struct shown *shown, struct ph__text_table *table)
+static double median(double *numbers, size_t count)
 {
-    for (size_t from = 0; from < shown->fabric.num_groups; from++) {
-        for (size_t to = 0; to < shown->fabric.num_groups; to++) {
-            ph__text_table_cell(table, "%zu", from);
-            ph__text_table_cell(table, "%zu", to);
-            ph__text_table_number(table, "%.3g", median(shown, shown->gbits, from, to));
-            ph__text_table_number(table, "%.3g", median(shown, shown->latency_us, from, to));
-            ph__text_table_number(table, "%.3g", from == to ? (double)NAN : shared_gbits(shown, from, to));
-        }
+    ph__sort_numbers(numbers, count);
+    return count > 0 ? ph__sorted_median(numbers, count) : (double)NAN;
+}
+
+/* Adds a row about all ways from one group to another: medians, and what they share, which is the slowest
+ * link that is on each of them. */
+static void add_row(const struct shown *shown, size_t from, size_t to, struct ph__text_table *table)
+{
+    const struct ph__fabric *fabric = &shown->fabric;
+    const size_t n = fabric->num_hosts;
+    double *gbits = shown->room, *latencies = shown->room + n * n, shared_gbits = (double)NAN;
+    uint32_t links[PH_FABRIC_MAX_HOPS];
+    size_t count = 0;
+    memset(shown->num_ways, 0, fabric->num_links * sizeof *shown->num_ways);
+    for (size_t i = 0; i < n * n; i++) {
+        if (i / n == i % n || fabric->groups[i / n] != from || fabric->groups[i % n] != to)
+            continue;
+        gbits[count] = shown->gbits[i];
+        latencies[count++] = shown->latency_us[i];
+        for (size_t k = ph__fabric_route_of_hosts(fabric, i / n, i % n, links); k > 0; k--)
+            shown->num_ways[links[k - 1]]++;
     }
+    for (size_t i = 0; i < fabric->num_links && from != to && count > 0; i++)
+        if (shown->num_ways[i] == count)
+            shared_gbits = fmin(shared_gbits, 8 * fabric->links[i].bytes_per_ns); /* ignores NaN */
+    ph__text_table_cell(table, "%zu", from);
+    ph__text_table_cell(table, "%zu", to);
+    ph__text_table_number(table, "%.3g", median(gbits, count));
+    ph__text_table_number(table, "%.3g", median(latencies, count));
+    ph__text_table_number(table, "%.3g", shared_gbits);
 }
 
 /* ---- the page ---- */
@@ -168,12 +152,14 @@ static ph_status show(struct shown *shown, const char *path, const char *page)
 {
     static const struct ph__text_column columns[] = {{"from group", true}, {"to group", true},
         {"Gbit/s", true}, {"latency us", true}, {"shared Gbit/s", true}};
+    const size_t num_groups = shown->fabric.num_groups;
     struct ph__text_table table;
     find_ways(shown);
     sort_by_group(shown);
     print_hosts(shown);
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
-    fill_table(shown, &table);
+    for (size_t i = 0; i < num_groups * num_groups; i++)
+        add_row(shown, i / num_groups, i % num_groups, &table);
     ph_status status = cli_print_table(&table);
     if (status == PH_OK && page != NULL)
         status = write_page(shown, &table, path, page);
@@ -186,15 +172,15 @@ ph_status cli_topology_print(const char *path, const char *page)
     struct shown shown = {0};
     PH_TRY(ph__fabric_read(path, &shown.fabric));
     const size_t n = shown.fabric.num_hosts;
-    shown.gbits = calloc(3 * n * n, sizeof *shown.gbits);
-    shown.order = calloc(n, sizeof *shown.order);
-    if (shown.gbits != NULL) {
+    shown.gbits = calloc(4 * n * n, sizeof *shown.gbits);
+    shown.order = calloc(n + shown.fabric.num_links, sizeof *shown.order);
+    ph_status status = ph__out_of_memory("the ways between %zu hosts", n);
+    if (shown.gbits != NULL && shown.order != NULL) {
         shown.latency_us = shown.gbits + n * n;
         shown.room = shown.latency_us + n * n;
+        shown.num_ways = shown.order + n;
+        status = show(&shown, path, page);
     }
-    const ph_status status = shown.gbits != NULL && shown.order != NULL
-                                 ? show(&shown, path, page)
-                                 : ph__out_of_memory("the ways between %zu hosts", n);
     free(shown.order);
     free(shown.gbits);
     ph__fabric_fini(&shown.fabric);
