@@ -212,13 +212,12 @@ static ph_status probe_hosts(struct probing *probing)
             "is %s%s",
             n == 1 ? "only " : "none", n == 1 ? probing->hosts[0].name : "");
     PH_TRY(name_apart(probing));
-    PH_TRY(ph__netprobe_result_init(n, &probing->file.result));
+    PH_TRY(ph__netprobe_result_init(n, &probing->arena, &probing->file.result));
     probing->file.hosts = probing->hosts;
     probing->options.stop_signal = cli_stop_signal();
     probing->options.meanwhile = (struct ph__meanwhile){pass_time, probing};
-    const ph_status status = measure_and_write(probing);
-    ph__netprobe_result_fini(&probing->file.result);
-    return status;
+    probing->options.arena = &probing->arena;
+    return measure_and_write(probing);
 }
 
 /* ---- ranks ---- */

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,15 +12,16 @@
 #include "net/link/socket.h"
 
 #define CONNECT_MS 5000
-#define STEP_MS 15000         /* an agent gives up then */
-#define GRACE_MS 2000         /* for its answer */
-#define FIRST_BYTES (1 << 17) /* of a pair of which nothing is known */
-#define LEAST_NS 2e7          /* of the longest transfer */
-#define LEAST_ROUND_TRIPS 8.  /* of it, too */
-#define AIM 1.25              /* length of the first transfer, as a multiple of the least */
-#define NUM_RETRIES 2         /* of a transfer alone that is not steady */
-#define TRUNK_NS 4e8          /* that the flows of a trunk would take one after another, */
-#define LEAST_FLOWS 4         /* if they are as many; fewer flows have an equal part each */
+#define ONE_OF_SEVERAL_MS 1000 /* to connect where a host may be at other addresses */
+#define STEP_MS 15000          /* an agent gives up then */
+#define GRACE_MS 2000          /* for its answer */
+#define FIRST_BYTES (1 << 17)  /* of a pair of which nothing is known */
+#define LEAST_NS 2e7           /* of the longest transfer */
+#define LEAST_ROUND_TRIPS 8.   /* of it, too */
+#define AIM 1.25               /* length of the first transfer, as a multiple of the least */
+#define NUM_RETRIES 2          /* of a transfer alone that is not steady */
+#define TRUNK_NS 4e8           /* that the flows of a trunk would take one after another, */
+#define LEAST_FLOWS 4          /* if they are as many; fewer flows have an equal part each */
 #define TRUNK_ROUND_TRIPS 24.
 #define HELD_UP .8     /* share of what its ends can do below which a flow is held up */
 #define NUM_SAMPLES 3u /* pairs that speak for all that are held up between two groups, */
@@ -32,6 +32,12 @@ struct task {
     size_t from, to;
     struct ph__netprobe_ask ask;
     bool has_failed;
+};
+
+/* From one group to another. */
+struct course {
+    size_t num_held_up, num_passed;
+    double least, most; /* nanoseconds a byte of pairs that were measured alone */
 };
 
 struct ph__netprobe {
@@ -45,36 +51,26 @@ struct ph__netprobe {
     bool *is_busy;                       /* (num_hosts) in the current step */
     bool *is_wanted;                     /* (num_hosts, num_hosts) pairs to measure */
     double *best_out, *best_in;          /* (num_hosts) the least nanoseconds a byte from a host, to it */
+    struct course *courses;              /* (num_groups, num_groups); as large as is_wanted */
 };
 
 /* ---- results ---- */
 
-ph_status ph__netprobe_result_init(size_t num_hosts, struct ph__netprobe_result *result_out)
+ph_status ph__netprobe_result_init(
+    size_t num_hosts, struct ph__arena *arena, struct ph__netprobe_result *result_out)
 {
     const size_t num_pairs = num_hosts * num_hosts;
-    struct ph__netprobe_result result = {.num_hosts = num_hosts,
-        .num_groups = 1,
-        .groups = calloc(num_hosts, sizeof *result.groups),
-        .latency_ns = calloc(3 * num_pairs, sizeof *result.latency_ns),
-        .ways = calloc(num_pairs + 1, 1)};
-    if (result.groups == NULL || result.latency_ns == NULL || result.ways == NULL) {
-        ph__netprobe_result_fini(&result);
-        return ph__out_of_memory("a probe of %zu hosts", num_hosts);
-    }
-    result.ns_per_byte = result.latency_ns + num_pairs;
-    result.trunks = result.ns_per_byte + num_pairs;
+    double *matrices = ph__arena_alloc_array(arena, 3 * num_pairs, sizeof *matrices);
+    uint32_t *groups = ph__arena_alloc_array(arena, num_hosts, sizeof *groups);
+    char *ways = ph__arena_alloc(arena, num_pairs + 1);
+    if (matrices == NULL || groups == NULL || ways == NULL)
+        return PH_ERROR_MEMORY;
     for (size_t i = 0; i < 3 * num_pairs; i++)
-        result.latency_ns[i] = (double)NAN;
-    memset(result.ways, PH_NETPROBE_UNKNOWN, num_pairs);
-    *result_out = result;
+        matrices[i] = (double)NAN;
+    memset(ways, PH_NETPROBE_UNKNOWN, num_pairs);
+    *result_out = (struct ph__netprobe_result){
+        num_hosts, 1, groups, matrices, matrices + num_pairs, matrices + 2 * num_pairs, ways, 0};
     return PH_OK;
-}
-
-void ph__netprobe_result_fini(struct ph__netprobe_result *result)
-{
-    free(result->ways);
-    free(result->latency_ns);
-    free(result->groups);
 }
 
 size_t ph__netprobe_result_count(const struct ph__netprobe_result *result, enum ph__netprobe_way way)
@@ -215,18 +211,12 @@ static ph_status greet_at(
 /* Connects at the first address that leads to the host's agent. */
 static ph_status greet(struct ph__netprobe *probe, struct ph__netprobe_host *host)
 {
-    char text[600];
-    uint32_t num_addresses = 1;
-    ph_status status = PH_ERROR_PEER;
-    for (const char *at = host->addresses; *at != '\0'; at++)
-        num_addresses += *at == ' ';
-    for (const char *at = host->addresses; *at != '\0'; at += strspn(at, " ")) {
-        const size_t length = strcspn(at, " ");
-        snprintf(host->address, sizeof host->address, "%.*s", (int)length, at);
-        at += length;
-        status = greet_at(probe, host, CONNECT_MS / num_addresses, &host->id);
-        if (status != PH_ERROR_PEER && status != PH_ERROR_USAGE)
-            return status;
+    char text[600], *left = ph__arena_strdup(probe->options->arena, host->addresses), *address;
+    const uint32_t timeout_ms = strchr(host->addresses, ' ') == NULL ? CONNECT_MS : ONE_OF_SEVERAL_MS;
+    ph_status status = left != NULL ? PH_ERROR_PEER : PH_ERROR_MEMORY;
+    while ((status == PH_ERROR_PEER || status == PH_ERROR_USAGE) && (address = strsep(&left, " ")) != NULL) {
+        snprintf(host->address, sizeof host->address, "%s", address);
+        status = greet_at(probe, host, timeout_ms, &host->id);
     }
     if (status != PH_ERROR_PEER)
         return status;
@@ -251,21 +241,7 @@ static ph_status find_own_address(const struct ph__netprobe *probe, struct ph__n
 
 static ph_status open_links(struct ph__netprobe *probe, struct ph__netprobe_host *hosts)
 {
-    const size_t n = probe->num_hosts;
-    probe->links = calloc(n, sizeof *probe->links);
-    probe->tasks = calloc(n, sizeof *probe->tasks);
-    probe->answers = calloc(n, sizeof *probe->answers);
-    probe->is_wanted = calloc(n * n + n, sizeof *probe->is_wanted);
-    probe->best_out = calloc(2 * n, sizeof *probe->best_out);
-    if (probe->links == NULL || probe->tasks == NULL || probe->answers == NULL || probe->is_wanted == NULL ||
-        probe->best_out == NULL)
-        return ph__out_of_memory("a probe of %zu hosts", n);
-    probe->is_busy = probe->is_wanted + n * n;
-    probe->best_in = probe->best_out + n;
-    for (size_t i = 0; i < n; i++)
-        probe->links[i] = (struct ph__netprobe_link){
-            .socket = -1, .watched = -1, .stop_signal = probe->options->stop_signal};
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < probe->num_hosts; i++)
         PH_TRY(greet(probe, &hosts[i]));
     return find_own_address(probe, &hosts[0]);
 }
@@ -273,13 +249,29 @@ static ph_status open_links(struct ph__netprobe *probe, struct ph__netprobe_host
 ph_status ph__netprobe_open(const struct ph__netprobe_options *options, struct ph__netprobe_host *hosts,
     size_t num_hosts, struct ph__netprobe **probe_out)
 {
-    struct ph__netprobe *probe = calloc(1, sizeof *probe);
+    struct ph__arena *arena = options->arena;
+    struct ph__netprobe *probe = ph__arena_alloc(arena, sizeof *probe);
     if (probe == NULL)
-        return ph__out_of_memory("a probe");
+        return PH_ERROR_MEMORY;
     *probe = (struct ph__netprobe){.options = options,
         .hosts = hosts,
         .num_hosts = num_hosts,
-        .deadline_ns = ph__clock_ns() + (uint64_t)(options->seconds * 1e9)};
+        .deadline_ns = ph__clock_ns() + (uint64_t)(options->seconds * 1e9),
+        .links = ph__arena_alloc_array(arena, num_hosts, sizeof *probe->links),
+        .tasks = ph__arena_alloc_array(arena, num_hosts, sizeof *probe->tasks),
+        .answers = ph__arena_alloc_array(arena, num_hosts, sizeof *probe->answers),
+        .is_busy = ph__arena_alloc_array(arena, num_hosts, sizeof *probe->is_busy),
+        .is_wanted = ph__arena_alloc_array(arena, num_hosts * num_hosts, sizeof *probe->is_wanted),
+        .best_out = ph__arena_alloc_array(arena, num_hosts, sizeof *probe->best_out),
+        .best_in = ph__arena_alloc_array(arena, num_hosts, sizeof *probe->best_in),
+        .courses = ph__arena_alloc_array(arena, num_hosts * num_hosts, sizeof *probe->courses)};
+    if (probe->links == NULL || probe->tasks == NULL || probe->answers == NULL || probe->is_busy == NULL ||
+        probe->is_wanted == NULL || probe->best_out == NULL || probe->best_in == NULL ||
+        probe->courses == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < num_hosts; i++)
+        probe->links[i] =
+            (struct ph__netprobe_link){.socket = -1, .watched = -1, .stop_signal = options->stop_signal};
     const ph_status status = open_links(probe, hosts);
     if (status == PH_OK)
         *probe_out = probe;
@@ -290,42 +282,28 @@ ph_status ph__netprobe_open(const struct ph__netprobe_options *options, struct p
 
 void ph__netprobe_close(struct ph__netprobe *probe)
 {
-    if (probe == NULL)
-        return;
-    for (size_t i = 0; probe->links != NULL && i < probe->num_hosts; i++)
+    for (size_t i = 0; i < probe->num_hosts; i++)
         if (probe->links[i].socket >= 0)
             close(probe->links[i].socket);
-    free(probe->best_out);
-    free(probe->is_wanted);
-    free(probe->answers);
-    free(probe->tasks);
-    free(probe->links);
-    free(probe);
 }
 
 /* ---- wanted pairs ---- */
 
-static void keep_latencies(const struct ph__netprobe *probe, struct ph__netprobe_result *result)
-{
-    const size_t n = probe->num_hosts;
-    for (size_t i = 0; i < probe->num_tasks; i++) {
-        const size_t from = probe->tasks[i].from, to = probe->tasks[i].to;
-        if (probe->answers[i].latency_ns > 0)
-            result->latency_ns[from * n + to] = result->latency_ns[to * n + from] =
-                (double)probe->answers[i].latency_ns;
-    }
-}
-
-static void keep_bandwidths(const struct ph__netprobe *probe, struct ph__netprobe_result *result)
+static void keep_pairs(const struct ph__netprobe *probe, struct ph__netprobe_result *result)
 {
     bool is_steady;
     for (size_t i = 0; i < probe->num_tasks; i++) {
-        const size_t pair = probe->tasks[i].from * probe->num_hosts + probe->tasks[i].to;
-        const double bandwidth = ph__netprobe_bandwidth(probe->answers[i].marks, &is_steady);
-        if (!(bandwidth > 0))
-            continue;
-        result->ns_per_byte[pair] = 1 / bandwidth;
-        result->ways[pair] = probe->num_tasks == 1 ? PH_NETPROBE_ALONE : PH_NETPROBE_TOGETHER;
+        const size_t from = probe->tasks[i].from, to = probe->tasks[i].to,
+                     pair = from * probe->num_hosts + to;
+        const struct ph__netprobe_answer *answer = &probe->answers[i];
+        const double bandwidth = ph__netprobe_bandwidth(answer->marks, &is_steady);
+        if (answer->latency_ns > 0)
+            result->latency_ns[pair] = result->latency_ns[to * probe->num_hosts + from] =
+                (double)answer->latency_ns;
+        if (bandwidth > 0) {
+            result->ns_per_byte[pair] = 1 / bandwidth;
+            result->ways[pair] = probe->num_tasks == 1 ? PH_NETPROBE_ALONE : PH_NETPROBE_TOGETHER;
+        }
     }
 }
 
@@ -368,7 +346,7 @@ static ph_status measure_wanted(
 {
     do {
         fill_step(probe, result, manner);
-        PH_TRY(step(probe, result, manner == ECHOES ? keep_latencies : keep_bandwidths));
+        PH_TRY(step(probe, result, keep_pairs));
     } while (probe->num_tasks > 0);
     return PH_OK;
 }
@@ -405,12 +383,6 @@ ph_status ph__netprobe_rounds(struct ph__netprobe *probe, struct ph__netprobe_re
 
 /* ---- pairs that are held up ---- */
 
-/* From one group to another. */
-struct course {
-    size_t num_held_up, num_passed;
-    double least, most; /* nanoseconds a byte of pairs that were measured alone */
-};
-
 static bool is_held_up(
     const struct ph__netprobe *probe, const struct ph__netprobe_result *result, size_t pair)
 {
@@ -419,22 +391,22 @@ static bool is_held_up(
            HELD_UP * result->ns_per_byte[pair] > fmax(probe->best_out[pair / n], probe->best_in[pair % n]);
 }
 
-static struct course *course_of(const struct ph__netprobe_result *result, size_t pair, struct course *courses)
+static struct course *course_of(
+    const struct ph__netprobe *probe, const struct ph__netprobe_result *result, size_t pair)
 {
-    const size_t n = result->num_hosts;
-    return &courses[result->groups[pair / n] * result->num_groups + result->groups[pair % n]];
+    const size_t n = probe->num_hosts;
+    return &probe->courses[result->groups[pair / n] * result->num_groups + result->groups[pair % n]];
 }
 
 /* Wants some pairs of each course, evenly spread, or all of few. */
-static void want_samples(
-    struct ph__netprobe *probe, const struct ph__netprobe_result *result, struct course *courses)
+static void want_samples(struct ph__netprobe *probe, const struct ph__netprobe_result *result)
 {
     const size_t num_pairs = probe->num_hosts * probe->num_hosts;
-    memset(courses, 0, result->num_groups * result->num_groups * sizeof *courses);
+    memset(probe->courses, 0, result->num_groups * result->num_groups * sizeof *probe->courses);
     for (size_t i = 0; i < num_pairs; i++)
-        course_of(result, i, courses)->num_held_up += is_held_up(probe, result, i);
+        course_of(probe, result, i)->num_held_up += is_held_up(probe, result, i);
     for (size_t i = 0; i < num_pairs; i++) {
-        struct course *course = course_of(result, i, courses);
+        struct course *course = course_of(probe, result, i);
         if (!is_held_up(probe, result, i))
             continue;
         probe->is_wanted[i] |= course->num_held_up <= NUM_SAMPLES ||
@@ -445,12 +417,11 @@ static void want_samples(
 
 /* Gives pairs that are still held up the value of those of their course that were measured alone, where
  * these are alike; wants them all where these are not. */
-static void take_samples(
-    struct ph__netprobe *probe, struct ph__netprobe_result *result, struct course *courses)
+static void take_samples(struct ph__netprobe *probe, struct ph__netprobe_result *result)
 {
     const size_t num_pairs = probe->num_hosts * probe->num_hosts;
     for (size_t i = 0; i < num_pairs; i++) {
-        struct course *course = course_of(result, i, courses);
+        struct course *course = course_of(probe, result, i);
         const double ns = result->ns_per_byte[i];
         if (result->ways[i] != PH_NETPROBE_ALONE)
             continue;
@@ -458,7 +429,7 @@ static void take_samples(
         course->most = fmax(course->most, ns);
     }
     for (size_t i = 0; i < num_pairs; i++) {
-        const struct course *course = course_of(result, i, courses);
+        const struct course *course = course_of(probe, result, i);
         if (!is_held_up(probe, result, i))
             continue;
         probe->is_wanted[i] = course->least < ALIKE * course->most;
@@ -469,30 +440,18 @@ static void take_samples(
     }
 }
 
-/* Measures until no pair is held up: what hosts can do may turn out to be more. */
-static ph_status settle(
-    struct ph__netprobe *probe, struct ph__netprobe_result *result, struct course *courses)
+ph_status ph__netprobe_held_up(struct ph__netprobe *probe, struct ph__netprobe_result *result)
 {
     bool is_any = true;
-    while (is_any) {
+    while (is_any) { /* again, since what hosts can do may turn out to be more */
         want_fastest(probe, result);
-        want_samples(probe, result, courses);
+        want_samples(probe, result);
         is_any = memchr(probe->is_wanted, true, probe->num_hosts * probe->num_hosts) != NULL;
         PH_TRY(measure_wanted(probe, result, TRANSFERS_ALONE));
-        take_samples(probe, result, courses);
+        take_samples(probe, result);
         PH_TRY(measure_wanted(probe, result, TRANSFERS_ALONE));
     }
     return PH_OK;
-}
-
-ph_status ph__netprobe_held_up(struct ph__netprobe *probe, struct ph__netprobe_result *result)
-{
-    struct course *courses = calloc(result->num_groups * result->num_groups, sizeof *courses);
-    const ph_status status = courses != NULL
-                                 ? settle(probe, result, courses)
-                                 : ph__out_of_memory("the ways between %zu groups", result->num_groups);
-    free(courses);
-    return status;
 }
 
 /* ---- trunks ---- */

@@ -25,6 +25,7 @@
 #ifndef PH_COMM_PROBE_CONTROL_H
 #define PH_COMM_PROBE_CONTROL_H
 
+#include "base/memory/arena.h"
 #include "base/thread/stop.h"
 #include "comm/probe/probe_link.h"
 
@@ -53,13 +54,14 @@ struct ph__netprobe_result {
     uint64_t sent_bytes; /* by all transfers of this probe */
 };
 
-/* Allocates a result of which nothing is known. PH_ERROR_MEMORY. */
-ph_status ph__netprobe_result_init(size_t num_hosts, struct ph__netprobe_result *result_out);
-void ph__netprobe_result_fini(struct ph__netprobe_result *result); /* all zeros: nothing to do */
+/* Makes a result of which nothing is known, in the arena. PH_ERROR_MEMORY. */
+ph_status ph__netprobe_result_init(
+    size_t num_hosts, struct ph__arena *arena, struct ph__netprobe_result *result_out);
 /* Counts the ordered pairs whose bandwidth was found in that way. */
 size_t ph__netprobe_result_count(const struct ph__netprobe_result *result, enum ph__netprobe_way way);
 
 struct ph__netprobe_options {
+    struct ph__arena *arena;         /* borrowed; holds the probe */
     const struct ph__secret *secret; /* borrowed; NULL: none */
     double seconds;
     uint64_t bytes;
@@ -76,7 +78,7 @@ struct ph__netprobe;
  * does not answer or has another secret; PH_ERROR_USAGE: two hosts are one. */
 ph_status ph__netprobe_open(const struct ph__netprobe_options *options, struct ph__netprobe_host *hosts,
     size_t num_hosts, struct ph__netprobe **probe_out);
-void ph__netprobe_close(struct ph__netprobe *probe); /* NULL is fine */
+void ph__netprobe_close(struct ph__netprobe *probe);
 
 /* Measure what is missing: 1 to 3, then 4, which reads the groups, then 5. PH_ERROR_DATA when a limit was
  * reached before; PH_ERROR_PEER naming two hosts; a signal's status. */

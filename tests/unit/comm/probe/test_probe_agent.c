@@ -25,6 +25,7 @@ struct cluster {
     struct ph__netprobe_host hosts[NUM_HOSTS];
     struct ph__netprobe_options options;
     struct ph__netprobe_result result;
+    struct ph__arena arena; /* holds the probe and its result */
 };
 
 static void start(struct cluster *cluster)
@@ -38,14 +39,15 @@ static void start(struct cluster *cluster)
         cluster->hosts[i] =
             (struct ph__netprobe_host){.name = cluster->addresses[i], .addresses = cluster->addresses[i]};
     }
-    assert_ok(ph__netprobe_result_init(NUM_HOSTS, &cluster->result));
+    cluster->options.arena = &cluster->arena;
+    assert_ok(ph__netprobe_result_init(NUM_HOSTS, &cluster->arena, &cluster->result));
 }
 
 static void stop(struct cluster *cluster)
 {
     for (size_t i = 0; i < NUM_HOSTS; i++)
         ph__netprobe_agent_destroy(cluster->agents[i]);
-    ph__netprobe_result_fini(&cluster->result);
+    ph__arena_fini(&cluster->arena);
 }
 
 static struct ph__netprobe *open_probe(struct cluster *cluster)

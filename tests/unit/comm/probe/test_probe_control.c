@@ -33,6 +33,7 @@ struct network {
     pthread_mutex_t lock;        /* guards the counts */
     struct host hosts[MOST_HOSTS];
     struct ph__netprobe_host probed[MOST_HOSTS];
+    struct ph__arena arena; /* holds the probe and its result */
 };
 
 static double alone_ns(const struct network *network, size_t from, size_t to)
@@ -88,7 +89,8 @@ static void *run_host(void *context)
 /* Probes all hosts of the network, in groups by rack. */
 static void probe(struct network *network, struct ph__netprobe_result *result)
 {
-    const struct ph__netprobe_options options = {.seconds = 300, .bytes = 1e15, .share = 1, .num_echoes = 20};
+    const struct ph__netprobe_options options = {
+        .arena = &network->arena, .seconds = 300, .bytes = 1e15, .share = 1, .num_echoes = 20};
     struct ph__netprobe *probe;
     pthread_mutex_init(&network->lock, NULL);
     for (size_t i = 0; i < network->num_hosts; i++) {
@@ -99,7 +101,7 @@ static void probe(struct network *network, struct ph__netprobe_result *result)
         assert_int_equal(pthread_create(&host->thread, NULL, run_host, host), 0);
         network->probed[i] = (struct ph__netprobe_host){.name = host->address, .addresses = host->address};
     }
-    assert_ok(ph__netprobe_result_init(network->num_hosts, result));
+    assert_ok(ph__netprobe_result_init(network->num_hosts, &network->arena, result));
     assert_ok(ph__netprobe_open(&options, network->probed, network->num_hosts, &probe));
     assert_ok(ph__netprobe_rounds(probe, result));
     result->num_groups = network->num_racks;
@@ -136,7 +138,7 @@ static void three_pairs_speak_for_all_between_two_racks(void **state)
     assert_int_equal(ph__netprobe_result_count(&result, PH_NETPROBE_ALONE), network.num_alone);
     assert_int_equal(
         ph__netprobe_result_count(&result, PH_NETPROBE_ALIKE), num_courses * (pairs_a_course - 3));
-    ph__netprobe_result_fini(&result);
+    ph__arena_fini(&network.arena);
 }
 
 /* The pairs of a course are measured one by one where those that speak for them do not agree. */
@@ -149,7 +151,7 @@ static void pairs_that_differ_are_all_measured_alone(void **state)
     assert_known(&network, &result);
     assert_int_equal(ph__netprobe_result_count(&result, PH_NETPROBE_ALIKE), 0);
     assert_int_equal(network.num_alone, 8 + 2 * 16);
-    ph__netprobe_result_fini(&result);
+    ph__arena_fini(&network.arena);
 }
 
 static void a_network_that_holds_nobody_up_is_done_after_the_rounds(void **state)
@@ -160,7 +162,7 @@ static void a_network_that_holds_nobody_up_is_done_after_the_rounds(void **state
     probe(&network, &result);
     assert_known(&network, &result);
     assert_int_equal(network.num_alone, 8);
-    ph__netprobe_result_fini(&result);
+    ph__arena_fini(&network.arena);
 }
 
 int main(void)
