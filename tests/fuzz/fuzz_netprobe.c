@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     union {
         struct ph__netprobe_ask ask;
         struct ph__netprobe_answer answer;
-        struct ph__netprobe_challenge challenge;
+        struct ph__netprobe_proof proof;
         struct ph__netprobe_arrived arrived;
     } message; /* the largest ones */
     if (size < 1)

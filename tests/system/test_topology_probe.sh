@@ -61,6 +61,9 @@ loopback() {
     succeeds topology order t.yaml --collective ring --bytes 1000000
 
     # ---- limits, and going on ----
+    succeeds topology probe --help
+    contains stdout 'default: 300'
+    contains stdout 'default: 1e12'
     fails 3 'has reached its limit, --bytes 600000' topology probe --hosts "$one,$two,$three" --out v.yaml --echoes 10 --bytes 600000
     contains stderr "of 6 pairs are in 'v.yaml.part'"
     contains stderr '--resume goes on'

@@ -1,6 +1,5 @@
 /* phloem topology probe --out FILE: measures the network between hosts that run agents, or between the hosts
  * of ranks that a launcher has started: the first rank of each then runs an agent in its own process. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "base/text/number.h"
 #include "base/thread/clock.h"
 #include "cli/arguments.h"
-#include "cli/output.h"
 #include "cli/stop_signal.h"
 #include "cli/topology/topology_files.h"
 #include "cli/topology/topology_verbs.h"
@@ -22,7 +20,8 @@
 #include "plan/fabric/host_groups.h"
 
 #define MOST_HOSTS 1024
-#define SAVE_MS 2000 /* between two times that FILE.part is written */
+#define SAVE_MS 2000 /* between two times that FILE.part is written, */
+#define SAVE_REST 10 /* and so many times what the first of them took */
 
 struct probing {
     const char *hosts_text, *secret_file, *page;
@@ -135,13 +134,14 @@ static ph_status name_apart(struct probing *probing)
 
 /* ---- the probe ---- */
 
-/* Keeps what was measured every other second, and tells ranks that this one goes on. */
+/* Keeps what was measured now and then, and tells ranks that this one goes on. */
 static ph_status pass_time(void *context)
 {
     struct probing *probing = context;
-    if (ph__clock_ns() >= probing->save_ns) {
+    const uint64_t now_ns = ph__clock_ns();
+    if (now_ns >= probing->save_ns) {
         PH_TRY(cli_topology_part_write(&probing->file));
-        probing->save_ns = ph__clock_deadline(SAVE_MS);
+        probing->save_ns = ph__clock_deadline(SAVE_MS) + SAVE_REST * (ph__clock_ns() - now_ns);
     }
     return ph__meanwhile(&probing->others);
 }

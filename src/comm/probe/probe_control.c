@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/thread/clock.h"
 #include "comm/probe/probe_measure.h"
@@ -34,7 +33,7 @@ struct task {
     bool has_failed;
 };
 
-/* From one group to another. */
+/* All pairs from one group to another. */
 struct course {
     size_t num_held_up, num_passed;
     double least, most; /* nanoseconds a byte of pairs that were measured alone */
@@ -123,6 +122,7 @@ static ph_status hear_answer(
 {
     struct ph__netprobe_answer answer;
     PH_TRY(ph__netprobe_expect(&probe->links[task->from], PH_NETPROBE_ANSWER, &answer));
+    answer_out->sent_bytes = answer.sent_bytes;
     if (answer.error[0] != '\0')
         return ph_fail(PH_ERROR_PEER, "%s", answer.error);
     *answer_out = answer;
@@ -460,7 +460,7 @@ static void keep_trunk(const struct ph__netprobe *probe, struct ph__netprobe_res
 {
     const size_t from = result->groups[probe->tasks[0].from], to = result->groups[probe->tasks[0].to];
     for (size_t i = 0; i < probe->num_tasks; i++)
-        if (probe->answers[i].sent_bytes == 0)
+        if (probe->tasks[i].has_failed)
             return;
     result->trunks[from * result->num_groups + to] =
         1 / ph__netprobe_joint_bandwidth(probe->answers, probe->num_tasks);

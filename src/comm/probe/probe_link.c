@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/sizes.h"
 #include "base/sum/random_bytes.h"
 #include "base/thread/clock.h"
 #include "base/thread/stop.h"
@@ -22,8 +21,8 @@ static const struct shape {
     const char *name;
     size_t num_marks, num_numbers, num_bytes, text_bytes; /* num_numbers: with two for each mark */
 } shapes[PH_NETPROBE_NUM_KINDS] = {
-    [PH_NETPROBE_HELLO] = {"HELLO", .num_bytes = sizeof(struct ph__netprobe_hello)},
-    [PH_NETPROBE_CHALLENGE] = {"CHALLENGE", .num_bytes = sizeof(struct ph__netprobe_challenge)},
+    [PH_NETPROBE_HELLO] = {"HELLO", .num_bytes = sizeof(struct ph__netprobe_proof)},
+    [PH_NETPROBE_CHALLENGE] = {"CHALLENGE", .num_bytes = sizeof(struct ph__netprobe_proof)},
     [PH_NETPROBE_PROOF] = {"PROOF", .num_bytes = sizeof(struct ph__netprobe_proof)},
     [PH_NETPROBE_WELCOME] = {"WELCOME", 0, 2, 0, 0},
     [PH_NETPROBE_ASK] = {"ASK", 0, NUMBERS_BEFORE(ask, address), 0, PH_ADDRESS_BYTES},
@@ -77,7 +76,8 @@ static ph_status await(const struct ph__netprobe_link *link, short events)
         if (ph__is_stopped(link->stop_signal))
             return ph_fail(ph__stop_status(link->stop_signal), "stopped by a signal");
         left_ms = ph__clock_ms_until(link->deadline_ns);
-        if (poll(polled, 2, (int)ph__min((size_t)left_ms, LOOK_MS)) > 0)
+        const int wait_ms = link->stop_signal != NULL && left_ms > LOOK_MS ? LOOK_MS : left_ms;
+        if (poll(polled, 2, wait_ms) > 0)
             return polled[1].revents == 0 ? PH_OK : ph_fail(PH_ERROR_PEER, "the client has left");
     } while (left_ms > 0);
     return ph_fail(PH_ERROR_PEER, "%s timed out", link->peer);
@@ -168,31 +168,29 @@ ph_status ph__netprobe_expect(
 
 static const struct ph__secret no_secret = {.size = PH_SECRET_MIN_BYTES};
 
-static ph_status make_challenge(const struct ph__netprobe_hello *hello,
-    const struct ph__netprobe_challenge *answer, struct ph__challenge *challenge)
+static ph_status make_challenge(const struct ph__netprobe_proof *client,
+    const struct ph__netprobe_proof *agent, struct ph__challenge *challenge)
 {
-    memcpy(challenge->client_nonce, hello->nonce, PH_NONCE_BYTES);
-    memcpy(challenge->server_nonce, answer->nonce, PH_NONCE_BYTES);
+    memcpy(challenge->client_nonce, client->nonce, PH_NONCE_BYTES);
+    memcpy(challenge->server_nonce, agent->nonce, PH_NONCE_BYTES);
     return ph__authenticate_transcript(
-        hello->nonce, PH_NONCE_BYTES, answer->nonce, PH_NONCE_BYTES, challenge->transcript);
+        client->nonce, PH_NONCE_BYTES, agent->nonce, PH_NONCE_BYTES, challenge->transcript);
 }
 
 ph_status ph__netprobe_greet(
     const struct ph__netprobe_link *link, const struct ph__secret *secret, uint64_t *id_out)
 {
-    struct ph__netprobe_hello hello;
-    struct ph__netprobe_challenge answer;
-    struct ph__netprobe_proof proof;
+    struct ph__netprobe_proof own = {.proof = {0}}, agent;
     struct ph__netprobe_welcome welcome;
     struct ph__challenge challenge;
     secret = secret != NULL ? secret : &no_secret;
-    PH_TRY(ph__random_bytes(hello.nonce, sizeof hello.nonce));
-    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_HELLO, &hello));
-    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_CHALLENGE, &answer));
-    PH_TRY(make_challenge(&hello, &answer, &challenge));
-    PH_TRY(ph__authenticate_check(secret, PH_SIDE_SERVER, &challenge, answer.proof, link->peer));
-    PH_TRY(ph__authenticate_prove(secret, PH_SIDE_CLIENT, &challenge, proof.proof));
-    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_PROOF, &proof));
+    PH_TRY(ph__random_bytes(own.nonce, sizeof own.nonce));
+    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_HELLO, &own));
+    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_CHALLENGE, &agent));
+    PH_TRY(make_challenge(&own, &agent, &challenge));
+    PH_TRY(ph__authenticate_check(secret, PH_SIDE_SERVER, &challenge, agent.proof, link->peer));
+    PH_TRY(ph__authenticate_prove(secret, PH_SIDE_CLIENT, &challenge, own.proof));
+    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_PROOF, &own));
     PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_WELCOME, &welcome));
     *id_out = welcome.id;
     return welcome.version == VERSION
@@ -203,17 +201,15 @@ ph_status ph__netprobe_greet(
 ph_status ph__netprobe_admit(
     const struct ph__netprobe_link *link, const struct ph__secret *secret, uint64_t id)
 {
-    struct ph__netprobe_hello hello;
-    struct ph__netprobe_challenge answer;
-    struct ph__netprobe_proof proof;
+    struct ph__netprobe_proof own, client;
     struct ph__challenge challenge;
     secret = secret != NULL ? secret : &no_secret;
-    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_HELLO, &hello));
-    PH_TRY(ph__random_bytes(answer.nonce, sizeof answer.nonce));
-    PH_TRY(make_challenge(&hello, &answer, &challenge));
-    PH_TRY(ph__authenticate_prove(secret, PH_SIDE_SERVER, &challenge, answer.proof));
-    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_CHALLENGE, &answer));
-    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_PROOF, &proof));
-    PH_TRY(ph__authenticate_check(secret, PH_SIDE_CLIENT, &challenge, proof.proof, link->peer));
+    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_HELLO, &client));
+    PH_TRY(ph__random_bytes(own.nonce, sizeof own.nonce));
+    PH_TRY(make_challenge(&client, &own, &challenge));
+    PH_TRY(ph__authenticate_prove(secret, PH_SIDE_SERVER, &challenge, own.proof));
+    PH_TRY(ph__netprobe_say(link, PH_NETPROBE_CHALLENGE, &own));
+    PH_TRY(ph__netprobe_expect(link, PH_NETPROBE_PROOF, &client));
+    PH_TRY(ph__authenticate_check(secret, PH_SIDE_CLIENT, &challenge, client.proof, link->peer));
     return ph__netprobe_say(link, PH_NETPROBE_WELCOME, &(struct ph__netprobe_welcome){VERSION, id});
 }

@@ -47,16 +47,9 @@ enum ph__netprobe_kind {
 
 /* Bodies. probe_link.c has a table of what each consists of. */
 
-struct ph__netprobe_hello {
-    unsigned char nonce[PH_NONCE_BYTES];
-};
-
-struct ph__netprobe_challenge {
-    unsigned char nonce[PH_NONCE_BYTES], proof[PH_PROOF_BYTES];
-};
-
+/* HELLO has a nonce, PROOF has a proof, and CHALLENGE has both; the rest are zeros, or ignored. */
 struct ph__netprobe_proof {
-    unsigned char proof[PH_PROOF_BYTES];
+    unsigned char nonce[PH_NONCE_BYTES], proof[PH_PROOF_BYTES];
 };
 
 struct ph__netprobe_welcome {
