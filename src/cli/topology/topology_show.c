@@ -1,10 +1,8 @@
 /* phloem topology show FILE: prints the ways between a cluster's hosts, and draws them as a page. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory/memory.h"
 #include "base/statistics.h"
 #include "cli/arguments.h"
 #include "cli/output.h"
@@ -170,19 +168,17 @@ static ph_status show(struct shown *shown, const char *path, const char *page)
 ph_status cli_topology_print(const char *path, const char *page)
 {
     struct shown shown = {0};
+    struct ph__arena *arena = &shown.fabric.arena;
     PH_TRY(ph__fabric_read(path, &shown.fabric));
     const size_t n = shown.fabric.num_hosts;
-    shown.gbits = calloc(4 * n * n, sizeof *shown.gbits);
-    shown.order = calloc(n + shown.fabric.num_links, sizeof *shown.order);
-    ph_status status = ph__out_of_memory("the ways between %zu hosts", n);
-    if (shown.gbits != NULL && shown.order != NULL) {
-        shown.latency_us = shown.gbits + n * n;
-        shown.room = shown.latency_us + n * n;
-        shown.num_ways = shown.order + n;
-        status = show(&shown, path, page);
-    }
-    free(shown.order);
-    free(shown.gbits);
+    shown.gbits = ph__arena_alloc_array(arena, n * n, sizeof *shown.gbits);
+    shown.latency_us = ph__arena_alloc_array(arena, n * n, sizeof *shown.latency_us);
+    shown.room = ph__arena_alloc_array(arena, 2 * n * n, sizeof *shown.room);
+    shown.order = ph__arena_alloc_array(arena, n, sizeof *shown.order);
+    shown.num_ways = ph__arena_alloc_array(arena, shown.fabric.num_links, sizeof *shown.num_ways);
+    const bool has_room = shown.gbits != NULL && shown.latency_us != NULL && shown.room != NULL &&
+                          shown.order != NULL && shown.num_ways != NULL;
+    const ph_status status = has_room ? show(&shown, path, page) : PH_ERROR_MEMORY;
     ph__fabric_fini(&shown.fabric);
     return status;
 }
