@@ -383,12 +383,17 @@ ph_status ph__netprobe_rounds(struct ph__netprobe *probe, struct ph__netprobe_re
 
 /* ---- pairs that are held up ---- */
 
+/* Returns the nanoseconds a byte that both ends of a pair can do. */
+static double ends_ns(const struct ph__netprobe *probe, size_t pair)
+{
+    return fmax(probe->best_out[pair / probe->num_hosts], probe->best_in[pair % probe->num_hosts]);
+}
+
 static bool is_held_up(
     const struct ph__netprobe *probe, const struct ph__netprobe_result *result, size_t pair)
 {
-    const size_t n = probe->num_hosts;
     return result->ways[pair] == PH_NETPROBE_TOGETHER &&
-           HELD_UP * result->ns_per_byte[pair] > fmax(probe->best_out[pair / n], probe->best_in[pair % n]);
+           HELD_UP * result->ns_per_byte[pair] > ends_ns(probe, pair);
 }
 
 static struct course *course_of(
@@ -440,6 +445,16 @@ static void take_samples(struct ph__netprobe *probe, struct ph__netprobe_result 
     }
 }
 
+/* Gives flows that nothing holds up the value of their ends. An order of hosts must not be chosen by the
+ * noise of single transfers. */
+static void take_from_ends(const struct ph__netprobe *probe, struct ph__netprobe_result *result)
+{
+    const size_t n = probe->num_hosts;
+    for (size_t i = 0; i < n * n; i++)
+        if (i / n != i % n && HELD_UP * result->ns_per_byte[i] <= ends_ns(probe, i))
+            result->ns_per_byte[i] = ends_ns(probe, i);
+}
+
 ph_status ph__netprobe_held_up(struct ph__netprobe *probe, struct ph__netprobe_result *result)
 {
     bool is_any = true;
@@ -451,6 +466,7 @@ ph_status ph__netprobe_held_up(struct ph__netprobe *probe, struct ph__netprobe_r
         take_samples(probe, result);
         PH_TRY(measure_wanted(probe, result, TRANSFERS_ALONE));
     }
+    take_from_ends(probe, result);
     return PH_OK;
 }
 

@@ -2,14 +2,15 @@
  * capacity that the pairs between two groups share.
  *
  *   1. echoes     of each two hosts, in rounds in which each host takes part once. Half of a round trip is
- * the latency in both directions.
+ *                 the latency in both directions.
  *   2. transfers  of each ordered pair, in such rounds. Flows of a round may share a link between switches,
- * but a flow that fills a link of one of its hosts is as fast as it would be alone.
+ *                 but a flow that fills a link of one of its hosts is as fast as it would be alone.
  *   3. fastest    each host's fastest flow once more, alone, with nothing else under way, which shows whether
- * the rounds as a whole were held up.
+ *                 the rounds as a whole were held up.
  *   4. held up    flows slower than .8 of what both of their ends can do. They are measured alone, but of
- * many from one group of hosts to another only three: where all that were measured alone agree within 10 %,
- * the others get their value. Where they do not agree, all are measured alone.
+ *                 many from one group of hosts to another only three: where all that were measured alone
+ *                 agree within 10 %, the others get their value. Where they do not agree, all are measured
+ *                 alone. A flow that is not held up gets what its ends can do: the rest is noise.
  *   5. trunks     for each ordered pair of groups: all members of the smaller one at once, matched one to
  *                 one. A flow alone cannot show that four flows share a link.
  *
