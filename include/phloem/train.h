@@ -134,6 +134,7 @@ struct ph_parallel_settings {
     const char *topology; /* a file that "auto" takes the machines' figures from; NULL: nominal ones */
     enum ph_sync sync;
     enum ph_collective collective; /* by which ranks sum and gather what all of them take part in */
+    bool collective_retry;         /* PH_COLLECTIVE_AUTO: choose again when sums take longer than expected */
     const char *transport;
     int64_t ranks_per_host;
     double timeout_seconds;

@@ -28,6 +28,7 @@ enum {
     PH_CHANNEL_REPLICAS = 6144, /* three: replicated tables are gathered one at a time (gather_rows.c) */
     PH_CHANNEL_STATISTICS = 7168,
     PH_CHANNEL_STATISTICS_GRADIENTS,
+    PH_CHANNEL_TRIALS, /* of collectives, between steps */
     PH_CHANNEL_NORM = 7176,
     PH_CHANNEL_UNIT_SQUARES,
     PH_CHANNEL_UNIT_GATHERS = 7184,    /* PH_UNIT_CHANNELS: at most so many are in flight */

@@ -238,7 +238,9 @@ struct ph__comm_profile {
     size_t num_flights, max_flights;
     struct ph__comm_poll *polls; /* the first max_flights polls */
     size_t num_polls;
-    uint64_t num_dropped; /* flights and polls that found no room */
+    uint64_t num_dropped;       /* flights and polls that found no room */
+    uint64_t sum_bytes, sum_ns; /* the largest sum for all ranks since the owner set these to 0: how long it
+                                 * was in flight */
 };
 
 /* Creates a profile that borrows the communicator. max_flights 0 keeps no flight and no poll.

@@ -35,13 +35,17 @@ enum { PH_COLLECTIVE_MOST_CHOICES = 24 };
 
 /* Sets the choices of all ranks alike, with nothing in flight, before any memory is planned for operations
  * (default: exchange). choices: ascending, the first from 0 bytes. groups (world): the number of each rank's
- * group, below the world size; groups are equal in size; NULL where no choice is hierarchical.
+ * group, below the world size; groups are equal in size; NULL: as before, or where no choice is hierarchical.
  * PH_ERROR_MEMORY. */
 ph_status ph__comm_set_collectives(struct ph_comm *comm, const struct ph__collective_choice *choices,
     size_t num_choices, const uint32_t *groups);
-/* Returns the way in which the members of a group carry out an operation of as many bytes. */
+/* Lets the choices be set again between steps: staging memory that is asked for now does for each kind. */
+void ph__comm_vary_collectives(struct ph_comm *comm);
+/* Returns the way in which the members of a group carry out an operation of as many bytes, for now. */
 enum ph_collective ph__comm_collective(
     const struct ph_comm *comm, const struct ph__group *group, uint64_t bytes);
+/* Returns true where they exchange now and will do so. */
+bool ph__comm_always_exchanges(const struct ph_comm *comm, const struct ph__group *group, uint64_t bytes);
 
 /* Rows that the members own: member m those from bounds[m] to bounds[m + 1]. bounds: borrowed while in
  * flight. */

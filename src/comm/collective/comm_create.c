@@ -167,6 +167,17 @@ enum ph_collective ph__comm_collective(
     return ph__choices_of(&comm->choices, group, bytes);
 }
 
+void ph__comm_vary_collectives(struct ph_comm *comm)
+{
+    comm->choices.may_change = true;
+}
+
+bool ph__comm_always_exchanges(const struct ph_comm *comm, const struct ph__group *group, uint64_t bytes)
+{
+    const bool may_change = comm->choices.may_change && group->size == comm->choices.world_size;
+    return !may_change && ph__comm_collective(comm, group, bytes) == PH_COLLECTIVE_EXCHANGE;
+}
+
 /* ---- properties ---- */
 
 size_t ph_comm_rank(const struct ph_comm *comm)

@@ -87,7 +87,8 @@ struct ph__operation {
     int stage;
     /* Begins the next stage; NULL in the last one. */
     ph_status (*advance)(struct ph_comm *comm, struct ph__operation *operation);
-    size_t round; /* of a ring */
+    size_t round;       /* of a ring */
+    uint64_t sum_bytes; /* on the wire, of a sum for all ranks; else 0 */
     struct ph__reduction reduction;
     struct ph__parts gathering; /* parts that members get */
     /* Begins the stage behind a gathering; NULL: there is none. */

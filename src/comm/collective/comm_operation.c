@@ -111,6 +111,7 @@ ph_status ph__operation_take(struct ph_comm *comm, const struct ph__comm_call *c
     operation->ticket += (uint64_t)1 << SLOT_BITS;
     operations->num_started++;
     operation->stage = 0;
+    operation->sum_bytes = 0;
     operation->advance = NULL;
     operation->num_requests = operation->num_pending = 0;
     *operation_out = operation;

@@ -76,6 +76,14 @@ enum ph_collective ph__choices_of(
     return kind == PH_COLLECTIVE_HIERARCHICAL && !has_levels ? PH_COLLECTIVE_EXCHANGE : kind;
 }
 
+struct ph__comm_choices ph__choices_only(const struct ph__comm_choices *choices, enum ph_collective kind)
+{
+    struct ph__comm_choices only = *choices;
+    only.list[0] = (struct ph__collective_choice){0, kind};
+    only.count = 1;
+    return only;
+}
+
 /* ---- dividing ---- */
 
 void ph__parts_divide(const struct ph__comm_choices *choices, const struct ph__group *group, bool is_ordered,

@@ -13,6 +13,7 @@
 struct ph__comm_choices { /* zero-initialised: exchange */
     struct ph__collective_choice list[PH_COLLECTIVE_MOST_CHOICES];
     size_t count, world_size;
+    bool may_change;               /* between steps: memory must do for each kind */
     struct ph__group inner, outer; /* of this rank; sizes of 0: there are none */
     uint32_t *order;               /* (world) by position; behind it the inner group's ranks */
 };
@@ -23,6 +24,9 @@ ph_status ph__choices_set(struct ph__comm_choices *choices, const struct ph__gro
 void ph__choices_fini(struct ph__comm_choices *choices);
 enum ph_collective ph__choices_of(
     const struct ph__comm_choices *choices, const struct ph__group *group, uint64_t bytes);
+
+/* Returns the same with one kind for all sizes. */
+struct ph__comm_choices ph__choices_only(const struct ph__comm_choices *choices, enum ph_collective kind);
 
 struct ph__parts {
     bool is_ring;
@@ -54,12 +58,6 @@ bool ph__runs_next(struct ph__runs *runs); /* false: there is none */
 static inline size_t ph__runs_columns(const struct ph__runs *runs)
 {
     return runs->parts->arrays[runs->array].row_bytes / sizeof(ph_real);
-}
-
-/* Returns the runs that an inner member owns together with its outer group. */
-static inline struct ph__runs ph__runs_of_inner(const struct ph__parts *parts, size_t member)
-{
-    return ph__runs_of(parts, member * parts->outer.size, parts->outer.size);
 }
 
 /* Returns into how many requests a message is cut: at least one. */

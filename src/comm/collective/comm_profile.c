@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "base/sizes.h"
 #include "base/thread/clock.h"
 #include "comm/collective/comm_inside.h"
 
@@ -131,8 +132,14 @@ void ph__comm_profile_message(struct ph__operation *operation, size_t rank, bool
 
 void ph__comm_profile_done(struct ph__operation *operation)
 {
-    if (operation->profile != NULL)
-        operation->flight.done_ns = ph__clock_ns();
+    struct ph__comm_profile *profile = operation->profile;
+    if (profile == NULL)
+        return;
+    operation->flight.done_ns = ph__clock_ns();
+    if (operation->sum_bytes < ph__max(profile->sum_bytes, 1))
+        return;
+    profile->sum_bytes = operation->sum_bytes;
+    profile->sum_ns = operation->flight.done_ns - operation->flight.started_ns;
 }
 
 static void add_flight(struct ph__comm_profile *profile, const struct ph__comm_flight *flight)

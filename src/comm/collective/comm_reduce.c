@@ -44,6 +44,12 @@ static ph_real *numbers_of(const struct ph__runs *runs)
     return (ph_real *)((unsigned char *)array->data + runs->row * array->row_bytes);
 }
 
+/* Returns the runs that an inner member owns together with its outer group. */
+static struct ph__runs runs_of_inner(const struct ph__parts *parts, size_t member)
+{
+    return ph__runs_of(parts, member * parts->outer.size, parts->outer.size);
+}
+
 /* ---- arithmetic ---- */
 
 static bool is_simulated(const struct ph_comm *comm, enum ph__wire_work work, const struct ph__runs *runs)
@@ -85,7 +91,7 @@ static ph_status receive_contributions(
     const struct ph__group *group = &parts->inner;
     for (size_t member = 0; member < group->size; member++) {
         unsigned char *to = operation->reduction.staging + member * parts->slot_bytes;
-        struct ph__runs runs = ph__runs_of_inner(parts, group->own);
+        struct ph__runs runs = runs_of_inner(parts, group->own);
         for (; member != group->own && ph__runs_next(&runs); to += runs.bytes)
             PH_TRY(ph__operation_receive(comm, operation, group->ranks[member], to, runs.bytes));
     }
@@ -96,7 +102,7 @@ static void pack_own(
     const struct ph_comm *comm, const struct ph__operation *operation, const struct ph__parts *parts)
 {
     const size_t own = parts->inner.own;
-    struct ph__runs runs = ph__runs_of_inner(parts, own);
+    struct ph__runs runs = runs_of_inner(parts, own);
     unsigned char *to = operation->reduction.staging + own * parts->slot_bytes;
     for (; ph__runs_next(&runs); to += runs.bytes)
         pack(comm, &runs, numbers_of(&runs), to);
@@ -109,7 +115,7 @@ static ph_status send_contributions(
     unsigned char *packed = packed_of(&operation->reduction);
     for (size_t k = 1; k < group->size; k++) {
         const size_t member = (group->own + k) % group->size;
-        struct ph__runs runs = ph__runs_of_inner(parts, member);
+        struct ph__runs runs = runs_of_inner(parts, member);
         while (ph__runs_next(&runs)) {
             const void *bytes = numbers_of(&runs);
             if (is_packed(&operation->reduction)) {
@@ -136,7 +142,7 @@ static void add_contributions(const struct ph_comm *comm, const struct ph__opera
 {
     for (size_t member = 0; member < parts->inner.size; member++) {
         const unsigned char *from = operation->reduction.staging + member * parts->slot_bytes;
-        struct ph__runs runs = ph__runs_of_inner(parts, parts->inner.own);
+        struct ph__runs runs = runs_of_inner(parts, parts->inner.own);
         ph_real *numbers = sum;
         while (ph__runs_next(&runs)) {
             if (member == 0)
@@ -375,8 +381,9 @@ static ph_status start(
 
 /* Makes the parts of a sum for all. Treats each number as a row, unless a row has a scale of its own (int8):
  * parts may then be cut anywhere. */
-static struct ph__reduction reduce_for_all(const struct ph_comm *comm, const struct ph__group *group,
-    enum ph_wire_format wire, size_t rows, size_t columns, struct ph__array *array)
+static struct ph__reduction reduce_for_all(const struct ph__comm_choices *choices,
+    const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns,
+    struct ph__array *array)
 {
     struct ph__reduction reduction = {
         .parts = {.wire = wire, .rows = rows, .num_arrays = 1, .arrays = array}, .is_for_all = true};
@@ -385,7 +392,7 @@ static struct ph__reduction reduce_for_all(const struct ph_comm *comm, const str
         reduction.parts.rows = rows * columns;
         array->row_bytes = sizeof(ph_real);
     }
-    ph__parts_divide(&comm->choices, group, false, ph__wire_bytes(wire, rows, columns), &reduction.parts);
+    ph__parts_divide(choices, group, false, ph__wire_bytes(wire, rows, columns), &reduction.parts);
     return reduction;
 }
 
@@ -393,8 +400,14 @@ size_t ph__comm_staging_bytes(const struct ph_comm *comm, const struct ph__group
     enum ph_wire_format wire, size_t rows, size_t columns)
 {
     struct ph__array array = {0};
-    struct ph__reduction reduction = reduce_for_all(comm, group, wire, rows, columns, &array);
-    return lay_out(&reduction);
+    struct ph__reduction reduction = reduce_for_all(&comm->choices, group, wire, rows, columns, &array);
+    size_t bytes = lay_out(&reduction);
+    for (enum ph_collective kind = 0; comm->choices.may_change && kind < PH_COLLECTIVE_AUTO; kind++) {
+        const struct ph__comm_choices choices = ph__choices_only(&comm->choices, kind);
+        reduction = reduce_for_all(&choices, group, wire, rows, columns, &array);
+        bytes = ph__max(bytes, lay_out(&reduction));
+    }
+    return bytes;
 }
 
 ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_call *call,
@@ -405,7 +418,8 @@ ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_
     PH_TRY(ph__operation_take(comm, call, 0, 0, &operation));
     PH_TRY(ph__operation_reserve_parts(comm, operation, 1 + MORE_ARRAYS, comm->choices.outer.size + 1));
     operation->arrays[0] = (struct ph__array){.data = data};
-    operation->reduction = reduce_for_all(comm, group, wire, rows, columns, operation->arrays);
+    operation->reduction = reduce_for_all(&comm->choices, group, wire, rows, columns, operation->arrays);
+    operation->sum_bytes = group->size == comm->places.world.size ? ph__wire_bytes(wire, rows, columns) : 0;
     operation->reduction.staging = staging;
     struct ph__runs own = ph__runs_of(&operation->reduction.parts, operation->reduction.parts.own, 1);
     operation->reduction.sum = ph__runs_next(&own) ? numbers_of(&own) : data;
@@ -413,22 +427,29 @@ ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_
 }
 
 /* Makes the parts of the sums of arrays' rows, which each member has its own of. */
-static struct ph__reduction reduce_arrays(const struct ph_comm *comm, const struct ph__group *group,
-    enum ph_wire_format wire, size_t num_arrays, const struct ph__array *arrays)
+static struct ph__reduction reduce_arrays(const struct ph__comm_choices *choices,
+    const struct ph__group *group, enum ph_wire_format wire, size_t num_arrays,
+    const struct ph__array *arrays)
 {
     struct ph__reduction reduction = {.parts = {.wire = wire, .num_arrays = num_arrays, .arrays = arrays}};
     uint64_t bytes = 0;
     for (size_t i = 0; i < num_arrays; i++)
         bytes += ph__wire_bytes(wire, arrays[i].bounds[group->size], arrays[i].row_bytes / sizeof(ph_real));
-    ph__parts_divide(&comm->choices, group, true, bytes, &reduction.parts);
+    ph__parts_divide(choices, group, true, bytes, &reduction.parts);
     return reduction;
 }
 
 size_t ph__comm_array_staging_bytes(const struct ph_comm *comm, const struct ph__group *group,
     enum ph_wire_format wire, size_t num_arrays, const struct ph__array *arrays)
 {
-    struct ph__reduction reduction = reduce_arrays(comm, group, wire, num_arrays, arrays);
-    return lay_out(&reduction);
+    struct ph__reduction reduction = reduce_arrays(&comm->choices, group, wire, num_arrays, arrays);
+    size_t bytes = lay_out(&reduction);
+    for (enum ph_collective kind = 0; comm->choices.may_change && kind < PH_COLLECTIVE_AUTO; kind++) {
+        const struct ph__comm_choices choices = ph__choices_only(&comm->choices, kind);
+        reduction = reduce_arrays(&choices, group, wire, num_arrays, arrays);
+        bytes = ph__max(bytes, lay_out(&reduction));
+    }
+    return bytes;
 }
 
 ph_status ph__comm_reduce_arrays_start(struct ph_comm *comm, const struct ph__comm_call *call,
@@ -440,7 +461,7 @@ ph_status ph__comm_reduce_arrays_start(struct ph_comm *comm, const struct ph__co
     PH_TRY(
         ph__operation_reserve_parts(comm, operation, num_arrays + MORE_ARRAYS, comm->choices.outer.size + 1));
     memcpy(operation->arrays, arrays, num_arrays * sizeof *arrays);
-    operation->reduction = reduce_arrays(comm, group, wire, num_arrays, operation->arrays);
+    operation->reduction = reduce_arrays(&comm->choices, group, wire, num_arrays, operation->arrays);
     operation->reduction.staging = staging;
     operation->reduction.sum = sum_out;
     return start(comm, operation, operation->bounds, ticket_out);
@@ -459,7 +480,7 @@ ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph__c
     for (size_t member = 0; member < group->size; member++)
         bounds[member + 1] = bounds[member] + rows_of[member];
     operation->arrays[0] = (struct ph__array){(ph_real *)(uintptr_t)data, columns * sizeof *data, bounds};
-    operation->reduction = reduce_arrays(comm, group, wire, 1, operation->arrays);
+    operation->reduction = reduce_arrays(&comm->choices, group, wire, 1, operation->arrays);
     operation->reduction.sum = sum_out;
     return start(comm, operation, bounds + group->size + 1, ticket_out);
 }

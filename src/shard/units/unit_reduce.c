@@ -36,7 +36,7 @@ static bool is_added_between(const struct ph__unit_attributes *attributes)
 {
     const struct ph__unit *unit = attributes->unit;
     const size_t bytes = wire_bytes(unit, ph__unit_numbers_before(attributes, attributes->count));
-    return ph__comm_collective(unit->sharding->comm, ph__unit_group(unit), bytes) != PH_COLLECTIVE_EXCHANGE;
+    return !ph__comm_always_exchanges(unit->sharding->comm, ph__unit_group(unit), bytes);
 }
 
 /* ---- start ---- */

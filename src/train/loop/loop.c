@@ -82,6 +82,19 @@ static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch
     ph__rank_trace_step(trainer->executor->trace, &trainer->figures, trainer->summary.steps);
 }
 
+static ph_status retry_collective(struct ph__trainer *trainer)
+{
+    struct ph__ranks *ranks = &trainer->ranks;
+    char note[PH_COLLECTIVE_NOTE_BYTES];
+    if (!ranks->collectives.may_change)
+        return PH_OK;
+    PH_TRY(ph__collective_retry_step(&ranks->collective_retry, trainer->figures.profile,
+        trainer->job->parallel->dense, &ranks->collectives, note));
+    if (note[0] != '\0')
+        ph__trainer_note(trainer, note);
+    return PH_OK;
+}
+
 /* Returns the signal that this process has received; 0: none. */
 static int signal_of(const struct ph__trainer *trainer)
 {
@@ -107,6 +120,7 @@ static ph_status take_step(
         return ph__trainer_stop(trainer, moment.stop_signal);
     if (moment.is_due)
         PH_TRY(ph__trainer_save(trainer));
+    PH_TRY(retry_collective(trainer));
     return follow_step(trainer, is_stop);
 }
 

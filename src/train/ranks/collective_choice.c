@@ -217,10 +217,17 @@ ph_status ph__collectives_settle(const struct ph__train_job *job, const struct p
     struct hosts hosts = {
         .fabric = job->fabric, .path = path != NULL ? path : "the topology", .groups = groups_out};
     struct ph__fabric fabric = {0};
-    const bool is_auto = collective == PH_COLLECTIVE_AUTO;
+    const bool is_auto = collective == PH_COLLECTIVE_AUTO, may_change = job->parallel->collective_retry;
     ph_status status = PH_OK;
-    *settings_out = (struct ph__collective_settings){
-        .choices = {{0, is_auto ? PH_COLLECTIVE_EXCHANGE : collective}}, .num_choices = 1};
+    if (may_change && !is_auto)
+        return ph_fail(PH_ERROR_CONFIG,
+            "parallel.collective_retry requires parallel.collective: auto, not '%s': set that, or "
+            "collective_retry: false",
+            ph__collective_name(collective));
+    *settings_out =
+        (struct ph__collective_settings){.choices = {{0, is_auto ? PH_COLLECTIVE_EXCHANGE : collective}},
+            .num_choices = 1,
+            .may_change = may_change};
     if (job->fabric == NULL && path != NULL && (is_auto || collective == PH_COLLECTIVE_HIERARCHICAL)) {
         PH_TRY(ph__fabric_read(path, &fabric));
         hosts.fabric = &fabric;
@@ -263,6 +270,15 @@ ph_status ph__collectives_of_plan(const struct ph__collective_settings *settings
 
 /* ---- agreeing ---- */
 
+ph_status ph__collectives_set(
+    struct ph_comm *comm, const struct ph__collective_settings *settings, const uint32_t *groups)
+{
+    if (settings->may_change)
+        ph__comm_vary_collectives(comm);
+    return ph__comm_set_collectives(
+        comm, settings->choices, settings->num_choices, settings->has_groups ? groups : NULL);
+}
+
 static ph_status agree(struct ph_comm *comm, const struct ph__train_job *job,
     struct ph__collective_settings *settings, uint32_t *groups)
 {
@@ -273,8 +289,7 @@ static ph_status agree(struct ph_comm *comm, const struct ph__train_job *job,
     if (settings->has_groups)
         PH_TRY(ph__comm_broadcast_once(
             comm, "groups of the ranks", 0, groups, topology.world_size * sizeof *groups));
-    return ph__comm_set_collectives(
-        comm, settings->choices, settings->num_choices, settings->has_groups ? groups : NULL);
+    return ph__collectives_set(comm, settings, groups);
 }
 
 ph_status ph__collectives_agree(

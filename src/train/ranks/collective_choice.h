@@ -11,7 +11,7 @@ enum { PH_COLLECTIVE_SIZES = 21 }; /* 1 KiB, 2 KiB ... 1 GiB: those that auto lo
 struct ph__collective_settings {
     struct ph__collective_choice choices[PH_COLLECTIVE_MOST_CHOICES];
     size_t num_choices;
-    bool has_groups;
+    bool has_groups, may_change;              /* may_change: collective_retry.h */
     double predicted_ns[PH_COLLECTIVE_SIZES]; /* of the choices; zeros: nothing is predicted */
     char text[256]; /* "hierarchical", or "auto: exchange, from 65536 bytes hierarchical" */
 };
@@ -29,6 +29,9 @@ ph_status ph__collectives_settle(const struct ph__train_job *job, const struct p
 ph_status ph__collectives_of_plan(const struct ph__collective_settings *settings, const uint32_t *groups,
     size_t world_size, struct ph__arena *arena, struct ph__plan_sums *sums_out);
 
+/* Sets settled choices before memory is planned. */
+ph_status ph__collectives_set(
+    struct ph_comm *comm, const struct ph__collective_settings *settings, const uint32_t *groups);
 /* Lets rank 0 settle the choices, and sets them on all ranks. */
 ph_status ph__collectives_agree(
     struct ph_comm *comm, const struct ph__train_job *job, struct ph__collective_settings *settings_out);

@@ -85,8 +85,7 @@ static ph_status set_collectives(
         return ph__out_of_memory("groups of %zu ranks", topology->world_size);
     ph_status status = ph__collectives_settle(job, topology, &settings, groups);
     if (status == PH_OK)
-        status = ph__comm_set_collectives(
-            comm, settings.choices, settings.num_choices, settings.has_groups ? groups : NULL);
+        status = ph__collectives_set(comm, &settings, groups);
     free(groups);
     return status;
 }

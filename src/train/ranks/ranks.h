@@ -6,7 +6,7 @@
 #include "graph/distribution.h"
 #include "plan/plan.h"
 #include "train/config/table_facts.h"
-#include "train/ranks/collective_choice.h"
+#include "train/ranks/collective_retry.h"
 
 /* A plan, and the tables that it places, which the first rank that needs them makes for all ranks of a
  * process. Zero-initialised: not made yet. */
@@ -24,6 +24,7 @@ struct ph__ranks {
     struct ph__ranks_moment *moments;           /* (world_size) of all ranks, while they agree */
     double *numbers;                            /* (world_size) scratch: a number of each rank */
     struct ph__collective_settings collectives;
+    struct ph__collective_retry collective_retry;
 };
 
 /* Reads or makes the plan of the job's tables, after all ranks have agreed that they have the same job.

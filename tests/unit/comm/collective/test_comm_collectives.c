@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory/memory.h"
+#include "base/sizes.h"
 #include "comm/collective/comm_inside.h"
 #include "support/thread_ranks.h"
 #include "unit/comm/wire_oracle.h"
@@ -446,6 +447,39 @@ static void choices_go_by_bytes_for_the_whole_world_alone(void **state)
         &(struct thread_ranks){.world_size = 4, .options = {.ranks_per_host = 2}}, check_choices, NULL, NULL);
 }
 
+/* Memory that is asked for where choices may change does for each of them. */
+static ph_status check_changes(struct ph_comm *comm, void *context)
+{
+    static const uint32_t pairs[] = {0, 0, 1, 1};
+    static const size_t bounds[] = {0, 10, 30, 31, 77};
+    const struct ph__group *world = ph__comm_world(comm);
+    const struct ph__array array = {NULL, 4, bounds};
+    size_t most[2] = {0};
+    (void)context;
+    for (enum ph_collective kind = 0; kind < PH_COLLECTIVE_AUTO; kind++) {
+        const struct ph__collective_choice choice = {0, kind};
+        PH_TRY(ph__comm_set_collectives(comm, &choice, 1, pairs));
+        RANK_CHECK(ph__comm_always_exchanges(comm, world, 99) == (kind == PH_COLLECTIVE_EXCHANGE));
+        most[0] = ph__max(most[0], ph__comm_staging_bytes(comm, world, PH_WIRE_BF16, 77, 1));
+        most[1] = ph__max(most[1], ph__comm_array_staging_bytes(comm, world, PH_WIRE_FP32, 1, &array));
+    }
+    ph__comm_vary_collectives(comm);
+    PH_TRY(
+        ph__comm_set_collectives(comm, &(struct ph__collective_choice){0, PH_COLLECTIVE_EXCHANGE}, 1, NULL));
+    RANK_CHECK(ph__comm_staging_bytes(comm, world, PH_WIRE_BF16, 77, 1) == most[0]);
+    RANK_CHECK(ph__comm_array_staging_bytes(comm, world, PH_WIRE_FP32, 1, &array) == most[1]);
+    RANK_CHECK(!ph__comm_always_exchanges(comm, world, 99));
+    RANK_CHECK(ph__comm_always_exchanges(comm, ph__comm_host(comm), 99));
+    return PH_OK;
+}
+
+static void memory_does_for_each_choice_that_may_come(void **state)
+{
+    (void)state;
+    thread_ranks_run(
+        &(struct thread_ranks){.world_size = 4, .options = {.ranks_per_host = 2}}, check_changes, NULL, NULL);
+}
+
 /* ---- death ---- */
 
 static ph_status sum_until_the_end(struct ph_comm *comm, void *context)
@@ -482,6 +516,7 @@ int main(void)
         cmocka_unit_test(all_gather_puts_everybodys_bytes_behind_each_other),
         cmocka_unit_test(ranks_send_each_other_what_the_algorithm_says),
         cmocka_unit_test(choices_go_by_bytes_for_the_whole_world_alone),
+        cmocka_unit_test(memory_does_for_each_choice_that_may_come),
         cmocka_unit_test(a_death_in_any_stage_ends_all_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

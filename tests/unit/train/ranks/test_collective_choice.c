@@ -118,6 +118,20 @@ static void auto_goes_by_the_topology(void **state)
     assert_non_null(strstr(settled.settings.text, " bytes ring"));
 }
 
+static void only_auto_is_tried_again(void **state)
+{
+    (void)state;
+    const struct ph__topology ranks = {4, 1};
+    struct ph_parallel_settings parallel = {.collective = PH_COLLECTIVE_RING, .collective_retry = true};
+    const struct ph__train_job job = {.parallel = &parallel};
+    struct settled settled;
+    assert_fails(ph__collectives_settle(&job, &ranks, &settled.settings, settled.groups), PH_ERROR_CONFIG,
+        "parallel.collective_retry requires parallel.collective: auto, not 'ring'");
+    parallel.collective = PH_COLLECTIVE_AUTO;
+    assert_ok(ph__collectives_settle(&job, &ranks, &settled.settings, settled.groups));
+    assert_true(settled.settings.may_change);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +139,7 @@ int main(void)
         cmocka_unit_test(a_hierarchy_is_that_of_racks_or_hosts),
         cmocka_unit_test(hierarchical_refuses_unequal_groups),
         cmocka_unit_test(auto_goes_by_the_topology),
+        cmocka_unit_test(only_auto_is_tried_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
