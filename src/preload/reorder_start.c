@@ -108,30 +108,15 @@ __attribute__((constructor)) void ph__reorder_check_library(void)
 
 /* ---- the order, which rank 0 reads ---- */
 
-/* Reads the order on rank 0 and checks it. NULL: none is asked for. */
+/* Reads the order on rank 0. NULL: none is asked for. */
 static char *read_order(void)
 {
     const char *path = setting("PHLOEM_REORDER");
-    struct ph__hosts hosts;
-    size_t again;
-    if (path == NULL)
-        return NULL;
-    char *text = ph__hosts_read(path);
-    if (text == NULL)
+    char *text = path != NULL ? ph__hosts_read(path) : NULL;
+    if (path != NULL && text == NULL)
         refuse("cannot read '%s', which PHLOEM_REORDER names (%s): give the file that phloem topology order "
                "has written",
             path, strerror(errno));
-    char *copy = strdup(text);
-    if (copy == NULL || !ph__hosts_parse(copy, &hosts))
-        refuse("out of memory: the order '%s'", path);
-    if (hosts.num == 0)
-        refuse("the order '%s' names no host: write one host a line", path);
-    const size_t first = ph__hosts_find_twice(&hosts, &again);
-    if (first < hosts.num)
-        refuse("the order '%s' names '%s' twice, in lines %d and %d: remove one", path,
-            hosts.list[first].name, hosts.list[first].line, hosts.list[again].line);
-    free(hosts.list);
-    free(copy);
     return text;
 }
 
@@ -147,6 +132,19 @@ static char *share_order(int rank)
         text = allocate(1, (size_t)bytes);
     PMPI_Bcast(text, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
     return text;
+}
+
+/* Ends the job on rank 0 when the order has no host, or one twice. */
+static void check_order(const struct ph__hosts *hosts)
+{
+    const char *path = setting("PHLOEM_REORDER");
+    size_t again;
+    if (hosts->num == 0)
+        refuse("the order '%s' names no host: write one host a line", path);
+    const size_t first = ph__hosts_find_twice(hosts, &again);
+    if (first < hosts->num)
+        refuse("the order '%s' names '%s' twice, in lines %d and %d: remove one", path,
+            hosts->list[first].name, hosts->list[first].line, hosts->list[again].line);
 }
 
 /* ---- the ranks' places in it ---- */
@@ -220,6 +218,8 @@ static int find_new_rank(char *order, int size, int own, bool *is_same_out)
     struct ph__hosts hosts;
     if (!ph__hosts_parse(order, &hosts))
         refuse("out of memory: the order of the hosts");
+    if (own == 0)
+        check_order(&hosts);
     struct seat *seats = allocate((size_t)size, sizeof *seats);
     const struct seat seat = find_seat(&hosts);
     PMPI_Allgather(&seat, sizeof seat, MPI_BYTE, seats, sizeof seat, MPI_BYTE, MPI_COMM_WORLD);

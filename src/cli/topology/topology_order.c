@@ -25,66 +25,50 @@ struct ordered {
     int64_t port;
 };
 
-/* Lines of a host at a place, for one launcher. */
-typedef ph_status write_host(
-    const struct ordered *ordered, size_t place, const char *name, struct ph__writer *writer);
-
-static ph_status write_name(
-    const struct ordered *ordered, size_t place, const char *name, struct ph__writer *writer)
-{
-    (void)ordered;
-    (void)place;
-    return ph__writer_printf(writer, "%s\n", name);
-}
-
-static ph_status write_slots(
-    const struct ordered *ordered, size_t place, const char *name, struct ph__writer *writer)
-{
-    (void)place;
-    return ph__writer_printf(writer, "%s slots=%zu\n", name, ordered->fabric->ranks_per_host);
-}
-
-static ph_status write_ranks(
-    const struct ordered *ordered, size_t place, const char *name, struct ph__writer *writer)
-{
-    const size_t count = ordered->fabric->ranks_per_host;
-    for (size_t slot = 0; slot < count; slot++)
-        PH_TRY(ph__writer_printf(writer, "rank %zu=%s slot=%zu\n", place * count + slot, name, slot));
-    return PH_OK;
-}
+enum format { HOSTS, HOSTFILE, RANKFILE, MACHINES, NODE_RANKS, NUM_FORMATS };
 
 /* Writes an address, since LightGBM takes no names. */
-static ph_status write_machine(
-    const struct ordered *ordered, size_t place, const char *name, struct ph__writer *writer)
+static ph_status write_machine(const char *name, int64_t port, struct ph__writer *writer)
 {
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
     char address[INET_ADDRSTRLEN] = "";
-    (void)place;
-    if (getaddrinfo(name, NULL, &hints, &found) != 0)
+    int error = getaddrinfo(name, NULL, &hints, &found);
+    if (error == 0) {
+        error =
+            getnameinfo(found->ai_addr, found->ai_addrlen, address, sizeof address, NULL, 0, NI_NUMERICHOST);
+        freeaddrinfo(found);
+    }
+    if (error != 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "--machines: host '%s' has no IPv4 address here, and LightGBM takes no names: run this where "
-            "names "
-            "resolve, or probe by addresses",
-            name);
-    const int error =
-        getnameinfo(found->ai_addr, found->ai_addrlen, address, sizeof address, NULL, 0, NI_NUMERICHOST);
-    freeaddrinfo(found);
-    return error == 0 ? ph__writer_printf(writer, "%s %" PRId64 "\n", address, ordered->port)
-                      : ph_fail(PH_ERROR_CONFIG, "--machines: host '%s': %s", name, gai_strerror(error));
+            "--machines: host '%s' has no IPv4 address here (%s), and LightGBM takes no names: run this "
+            "where "
+            "names resolve, or probe by addresses",
+            name, gai_strerror(error));
+    return ph__writer_printf(writer, "%s %" PRId64 "\n", address, port);
 }
 
-static ph_status write_node_rank(
-    const struct ordered *ordered, size_t place, const char *name, struct ph__writer *writer)
+/* Writes the lines of the host at a place, for one launcher. */
+static ph_status write_host(
+    const struct ordered *ordered, enum format format, size_t place, struct ph__writer *writer)
 {
-    (void)ordered;
-    return ph__writer_printf(writer, "%s %zu\n", name, place);
+    const char *name = ordered->fabric->names[ordered->order->hosts[place]];
+    const size_t count = ordered->fabric->ranks_per_host;
+    switch (format) {
+    case HOSTFILE:
+        return ph__writer_printf(writer, "%s slots=%zu\n", name, count);
+    case RANKFILE:
+        for (size_t slot = 0; slot < count; slot++)
+            PH_TRY(ph__writer_printf(writer, "rank %zu=%s slot=%zu\n", place * count + slot, name, slot));
+        return PH_OK;
+    case MACHINES:
+        return write_machine(name, ordered->port, writer);
+    case NODE_RANKS:
+        return ph__writer_printf(writer, "%s %zu\n", name, place);
+    default:
+        return ph__writer_printf(writer, "%s\n", name);
+    }
 }
-
-enum { HOSTS, HOSTFILE, RANKFILE, MACHINES, NODE_RANKS, NUM_FORMATS };
-
-static write_host *const formats[NUM_FORMATS] = {
-    write_name, write_slots, write_ranks, write_machine, write_node_rank};
 
 struct request {
     const char *topology, *collective, *bytes, *group_size, *seed, *least_gain, *port, *price;
@@ -256,13 +240,13 @@ static ph_status price_order(const struct request *request, const struct ph__fab
 
 /* ---- output ---- */
 
-static ph_status write_file(const struct ordered *ordered, write_host *write, const char *path)
+static ph_status write_file(const struct ordered *ordered, enum format format, const char *path)
 {
     struct ph__writer *writer;
     ph_status status = PH_OK;
     PH_TRY(ph__writer_open_atomic(path, &writer));
     for (size_t place = 0; place < ordered->fabric->num_hosts && status == PH_OK; place++)
-        status = write(ordered, place, ordered->fabric->names[ordered->order->hosts[place]], writer);
+        status = write_host(ordered, format, place, writer);
     return ph__writer_end(writer, status);
 }
 
@@ -315,9 +299,9 @@ static ph_status order_hosts(struct request *request, const struct ph__fabric *f
     const struct ordered ordered = {fabric, &order, request->port_number};
     if (is_told(request))
         print(request, &ordered);
-    for (size_t i = 0; i < NUM_FORMATS && status == PH_OK; i++)
-        if (request->paths[i] != NULL)
-            status = write_file(&ordered, formats[i], request->paths[i]);
+    for (enum format format = 0; format < NUM_FORMATS && status == PH_OK; format++)
+        if (request->paths[format] != NULL)
+            status = write_file(&ordered, format, request->paths[format]);
     free(order.hosts);
     return status;
 }

@@ -76,12 +76,14 @@ enum ph_collective ph__choices_of(
     return kind == PH_COLLECTIVE_HIERARCHICAL && !has_levels ? PH_COLLECTIVE_EXCHANGE : kind;
 }
 
-struct ph__comm_choices ph__choices_only(const struct ph__comm_choices *choices, enum ph_collective kind)
+struct ph__comm_choices ph__choices_to_come(const struct ph__comm_choices *choices, enum ph_collective kind)
 {
-    struct ph__comm_choices only = *choices;
-    only.list[0] = (struct ph__collective_choice){0, kind};
-    only.count = 1;
-    return only;
+    struct ph__comm_choices coming = *choices;
+    if (choices->may_change) {
+        coming.list[0] = (struct ph__collective_choice){0, kind};
+        coming.count = 1;
+    }
+    return coming;
 }
 
 /* ---- dividing ---- */

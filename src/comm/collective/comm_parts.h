@@ -1,5 +1,5 @@
 /* Choices of collectives, parts of arrays that the members of an operation own, and how they divide its work.
- * For the files of the communicator.
+ * For the files of the communicator, and predictions of its traffic.
  *
  * Members have positions: those of inner groups and of outer ones, which join the ranks of one place in each
  * inner group, follow each other: place * (number of inner groups) + group. So the parts that an inner
@@ -25,8 +25,8 @@ void ph__choices_fini(struct ph__comm_choices *choices);
 enum ph_collective ph__choices_of(
     const struct ph__comm_choices *choices, const struct ph__group *group, uint64_t bytes);
 
-/* Returns the same with one kind for all sizes. */
-struct ph__comm_choices ph__choices_only(const struct ph__comm_choices *choices, enum ph_collective kind);
+/* Returns the same with one kind for all sizes, if choices may change. */
+struct ph__comm_choices ph__choices_to_come(const struct ph__comm_choices *choices, enum ph_collective kind);
 
 struct ph__parts {
     bool is_ring;

@@ -400,11 +400,10 @@ size_t ph__comm_staging_bytes(const struct ph_comm *comm, const struct ph__group
     enum ph_wire_format wire, size_t rows, size_t columns)
 {
     struct ph__array array = {0};
-    struct ph__reduction reduction = reduce_for_all(&comm->choices, group, wire, rows, columns, &array);
-    size_t bytes = lay_out(&reduction);
-    for (enum ph_collective kind = 0; comm->choices.may_change && kind < PH_COLLECTIVE_AUTO; kind++) {
-        const struct ph__comm_choices choices = ph__choices_only(&comm->choices, kind);
-        reduction = reduce_for_all(&choices, group, wire, rows, columns, &array);
+    size_t bytes = 0;
+    for (enum ph_collective kind = 0; kind < PH_COLLECTIVE_AUTO; kind++) {
+        const struct ph__comm_choices choices = ph__choices_to_come(&comm->choices, kind);
+        struct ph__reduction reduction = reduce_for_all(&choices, group, wire, rows, columns, &array);
         bytes = ph__max(bytes, lay_out(&reduction));
     }
     return bytes;
@@ -442,11 +441,10 @@ static struct ph__reduction reduce_arrays(const struct ph__comm_choices *choices
 size_t ph__comm_array_staging_bytes(const struct ph_comm *comm, const struct ph__group *group,
     enum ph_wire_format wire, size_t num_arrays, const struct ph__array *arrays)
 {
-    struct ph__reduction reduction = reduce_arrays(&comm->choices, group, wire, num_arrays, arrays);
-    size_t bytes = lay_out(&reduction);
-    for (enum ph_collective kind = 0; comm->choices.may_change && kind < PH_COLLECTIVE_AUTO; kind++) {
-        const struct ph__comm_choices choices = ph__choices_only(&comm->choices, kind);
-        reduction = reduce_arrays(&choices, group, wire, num_arrays, arrays);
+    size_t bytes = 0;
+    for (enum ph_collective kind = 0; kind < PH_COLLECTIVE_AUTO; kind++) {
+        const struct ph__comm_choices choices = ph__choices_to_come(&comm->choices, kind);
+        struct ph__reduction reduction = reduce_arrays(&choices, group, wire, num_arrays, arrays);
         bytes = ph__max(bytes, lay_out(&reduction));
     }
     return bytes;

@@ -38,55 +38,42 @@ static size_t pair_link(const struct ph__fabric *fabric, size_t from, size_t to)
     return trunk_link(fabric, fabric->num_groups, 0) + from * fabric->num_hosts + to;
 }
 
-/* Sets a link, and makes the ends' own links as fast. */
-static ph_status set_link(
-    struct ph__fabric *fabric, const struct ph__fabric_measured *measured, size_t link, size_t out, size_t in)
-{
-    struct ph__fabric_link *links = fabric->links;
-    const double bytes_per_ns = measured->gbits_per_s / 8;
-    if (links[link].bytes_per_ns > 0)
-        return PH_ERROR_CONFIG;
-    links[link] = (struct ph__fabric_link){
-        (uint32_t)measured->from, (uint32_t)measured->to, bytes_per_ns, measured->latency_us * 1e3};
-    links[out].bytes_per_ns = fmax(links[out].bytes_per_ns, bytes_per_ns);
-    links[in].bytes_per_ns = fmax(links[in].bytes_per_ns, bytes_per_ns);
-    return PH_OK;
-}
+/* A list of the file: of hosts' pairs, or of groups' trunks. */
+struct measured_list {
+    const char *name, *of;
+    const struct ph__record_list *records;
+    size_t count; /* of hosts, or groups */
+    size_t (*link)(const struct ph__fabric *fabric, size_t from, size_t to);
+    size_t (*end_link)(const struct ph__fabric *fabric, size_t end, bool is_inwards);
+};
 
-static ph_status check_ends(const char *path, const char *list, size_t index,
-    const struct ph__fabric_measured *measured, size_t count)
+static ph_status check_ends(const char *path, const struct measured_list *list, size_t index)
 {
-    if ((size_t)measured->from < count && (size_t)measured->to < count && measured->from != measured->to)
+    const struct ph__fabric_measured *item = (const struct ph__fabric_measured *)list->records->items + index;
+    if ((size_t)item->from < list->count && (size_t)item->to < list->count && item->from != item->to)
         return PH_OK;
-    return count < 2 ? ph_fail(PH_ERROR_CONFIG, "%s: %s: there must be two at least", path, list)
-                     : ph_fail(PH_ERROR_CONFIG, "%s: %s[%zu]: must be two different ones of 0 to %zu", path,
-                           list, index, count - 1);
+    return list->count < 2 ? ph_fail(PH_ERROR_CONFIG, "%s: %s: there must be two at least", path, list->name)
+                           : ph_fail(PH_ERROR_CONFIG, "%s: %s[%zu]: must be two different ones of 0 to %zu",
+                                 path, list->name, index, list->count - 1);
 }
 
-static ph_status set_pairs(struct ph__fabric *fabric, const char *path, const struct ph__record_list *pairs)
+/* Sets the links of a list, and makes the ends' own links as fast. */
+static ph_status set_links(struct ph__fabric *fabric, const char *path, const struct measured_list *list)
 {
-    const struct ph__fabric_measured *items = pairs->items;
-    for (size_t i = 0; i < pairs->count; i++) {
-        PH_TRY(check_ends(path, "pairs", i, &items[i], fabric->num_hosts));
-        const size_t from = (size_t)items[i].from, to = (size_t)items[i].to;
-        if (set_link(fabric, &items[i], pair_link(fabric, from, to), host_link(fabric, from, false),
-                host_link(fabric, to, true)) != PH_OK)
-            return ph_fail(
-                PH_ERROR_CONFIG, "%s: pairs[%zu]: host %zu to host %zu is there twice", path, i, from, to);
-    }
-    return PH_OK;
-}
-
-static ph_status set_trunks(struct ph__fabric *fabric, const char *path, const struct ph__record_list *trunks)
-{
-    const struct ph__fabric_measured *items = trunks->items;
-    for (size_t i = 0; i < trunks->count; i++) {
-        PH_TRY(check_ends(path, "trunks", i, &items[i], fabric->num_groups));
-        const size_t from = (size_t)items[i].from, to = (size_t)items[i].to;
-        if (set_link(fabric, &items[i], trunk_link(fabric, from, to), group_link(fabric, from, false),
-                group_link(fabric, to, true)) != PH_OK)
-            return ph_fail(
-                PH_ERROR_CONFIG, "%s: trunks[%zu]: group %zu to group %zu is there twice", path, i, from, to);
+    for (size_t i = 0; i < list->records->count; i++) {
+        PH_TRY(check_ends(path, list, i));
+        const struct ph__fabric_measured *item = (const struct ph__fabric_measured *)list->records->items + i;
+        const size_t from = (size_t)item->from, to = (size_t)item->to;
+        struct ph__fabric_link *link = &fabric->links[list->link(fabric, from, to)];
+        struct ph__fabric_link *out = &fabric->links[list->end_link(fabric, from, false)];
+        struct ph__fabric_link *in = &fabric->links[list->end_link(fabric, to, true)];
+        if (link->bytes_per_ns > 0)
+            return ph_fail(PH_ERROR_CONFIG, "%s: %s[%zu]: %s %zu to %s %zu is there twice", path, list->name,
+                i, list->of, from, list->of, to);
+        *link = (struct ph__fabric_link){
+            (uint32_t)from, (uint32_t)to, item->gbits_per_s / 8, item->latency_us * 1e3};
+        out->bytes_per_ns = fmax(out->bytes_per_ns, link->bytes_per_ns);
+        in->bytes_per_ns = fmax(in->bytes_per_ns, link->bytes_per_ns);
     }
     return PH_OK;
 }
@@ -117,9 +104,11 @@ ph_status ph__fabric_measure(struct ph__fabric *fabric, const char *path, const 
     fabric->links = calloc(fabric->num_links, sizeof *fabric->links);
     if (fabric->links == NULL)
         return ph__out_of_memory("the links of %zu hosts", fabric->num_hosts);
-    PH_TRY(set_pairs(fabric, path, pairs));
+    const struct measured_list lists[] = {{"pairs", "host", pairs, fabric->num_hosts, pair_link, host_link},
+        {"trunks", "group", trunks, fabric->num_groups, trunk_link, group_link}};
+    PH_TRY(set_links(fabric, path, &lists[0]));
     PH_TRY(check_pairs(fabric, path));
-    return set_trunks(fabric, path, trunks);
+    return set_links(fabric, path, &lists[1]);
 }
 
 size_t ph__fabric_measured_route(

@@ -7,6 +7,7 @@
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
+#include "comm/collective/comm_parts.h"
 #include "plan/order/order.h"
 
 #define LARGE_BYTES 16777216. /* of the sum that groups are chosen for */
@@ -251,18 +252,20 @@ ph_status ph__collectives_of_plan(const struct ph__collective_settings *settings
 {
     struct ph__plan_sums sums = {.world_size = world_size, .num_ranges = settings->num_choices};
     uint32_t *positions = ph__arena_alloc_array(arena, world_size, sizeof *positions);
-    uint32_t *numbers = ph__arena_alloc_array(arena, world_size, sizeof *numbers); /* from 1 */
-    uint32_t *counts = ph__arena_alloc_array(arena, world_size, sizeof *counts);
-    if (positions == NULL || numbers == NULL || counts == NULL)
+    const struct ph__group world = {.size = world_size};
+    struct ph__comm_choices choices = {0};
+    if (positions == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < sums.num_ranges; i++)
         sums.ranges[i] = (struct ph__plan_sum_range){
             settings->choices[i].from_bytes, (enum ph__plan_sum)settings->choices[i].kind};
-    for (size_t rank = 0; rank < world_size; rank++)
-        if (numbers[groups[rank]] == 0)
-            numbers[groups[rank]] = (uint32_t)++sums.num_groups;
-    for (size_t rank = 0; rank < world_size; rank++)
-        positions[rank] = counts[groups[rank]]++ * (uint32_t)sums.num_groups + numbers[groups[rank]] - 1;
+    if (settings->has_groups) {
+        PH_TRY(ph__choices_set(&choices, &world, NULL, 0, groups));
+        for (uint32_t position = 0; position < world_size; position++)
+            positions[choices.order[position]] = position;
+        sums.num_groups = choices.outer.size;
+        ph__choices_fini(&choices);
+    }
     sums.positions = positions;
     *sums_out = sums;
     return PH_OK;
