@@ -39,7 +39,8 @@ enum { PH_COLLECTIVE_MOST_CHOICES = 24 };
  * PH_ERROR_MEMORY. */
 ph_status ph__comm_set_collectives(struct ph_comm *comm, const struct ph__collective_choice *choices,
     size_t num_choices, const uint32_t *groups);
-/* Lets the choices be set again between steps: staging memory that is asked for now does for each kind. */
+/* Lets choices be set again between steps. Staging sizes that are asked for from now on suffice for each
+ * kind. */
 void ph__comm_vary_collectives(struct ph_comm *comm);
 /* Returns the way in which the members of a group carry out an operation of as many bytes, for now. */
 enum ph_collective ph__comm_collective(

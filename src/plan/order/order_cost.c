@@ -10,12 +10,18 @@
 
 /* ---- the network ---- */
 
+#define SEVERAL UINT32_MAX
+
 /* Senders and receivers of a link. */
 struct use {
-    uint32_t sender, receiver; /* 1 + the first one; 0: none yet */
-    bool has_senders, has_receivers;
-    uint32_t trunk; /* 1 + its number; 0: none */
+    uint32_t sender, receiver; /* 1 + the only one; 0: none yet; SEVERAL */
+    uint32_t trunk;            /* 1 + its number; 0: none */
 };
+
+static uint32_t add_end(uint32_t end, size_t host)
+{
+    return end == 0 || end == host + 1 ? (uint32_t)host + 1 : SEVERAL;
+}
 
 /* Sets what a pair takes, notes who uses the links of its route, and returns how many these are. */
 static size_t look_at_pair(const struct ph__fabric *fabric, size_t from, size_t to,
@@ -34,10 +40,8 @@ static size_t look_at_pair(const struct ph__fabric *fabric, size_t from, size_t 
         struct use *use = &uses[links[i]];
         *latency_ns += link->latency_ns;
         *ns_per_byte = fmax(*ns_per_byte, 1 / link->bytes_per_ns);
-        use->has_senders |= use->sender != 0 && use->sender != from + 1;
-        use->has_receivers |= use->receiver != 0 && use->receiver != to + 1;
-        use->sender = (uint32_t)from + 1;
-        use->receiver = (uint32_t)to + 1;
+        use->sender = add_end(use->sender, from);
+        use->receiver = add_end(use->receiver, to);
     }
     return count;
 }
@@ -46,7 +50,7 @@ static void number_trunks(
     const struct ph__fabric *fabric, struct ph__order_network *network, struct use *uses)
 {
     for (size_t i = 0; i < fabric->num_links; i++)
-        if (uses[i].has_senders && uses[i].has_receivers) {
+        if (uses[i].sender == SEVERAL && uses[i].receiver == SEVERAL) {
             network->trunk_ns_per_byte[network->num_trunks++] = 1 / fabric->links[i].bytes_per_ns;
             uses[i].trunk = (uint32_t)network->num_trunks;
         }

@@ -33,8 +33,8 @@ static const struct ph__option options[] = {
         .traits = PH_KEY_MAY_CHANGE),
     PH_BOOL_KEY("collective_retry", PARALLEL(collective_retry), "false",
         "true, with collective: auto: every 50 steps, ranks compare the time of their largest sum with what "
-        "was expected. Where it is 20 % longer, they try each collective and go on with the fastest. Other "
-        "runs may then end in other bits.",
+        "was expected. Where it is 20 % longer, they try each collective and go on with the fastest, so that "
+        "two runs may end in different bits (docs/PARALLEL.md).",
         .traits = PH_KEY_MAY_CHANGE),
     PH_TEXT_KEY("transport", PARALLEL(transport), "auto",
         "Carrier of messages between ranks. openmpi, mpich: that MPI. self: one rank, no messages. auto: by "

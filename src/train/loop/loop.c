@@ -82,6 +82,7 @@ static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch
     ph__rank_trace_step(trainer->executor->trace, &trainer->figures, trainer->summary.steps);
 }
 
+/* Lets the ranks change how they sum, and tells of it. */
 static ph_status retry_collective(struct ph__trainer *trainer)
 {
     struct ph__ranks *ranks = &trainer->ranks;

@@ -66,8 +66,8 @@ static ph_status check_groups(const struct hosts *hosts)
         if (other != first)
             return ph_fail(PH_ERROR_CONFIG,
                 "parallel.collective: 'hierarchical' requires groups of equal size, but the job has %zu "
-                "hosts "
-                "of the topology's group %u and %zu of group %u: take as many of each, or set ring or auto",
+                "hosts of the topology's group %u and %zu of group %u: take as many of each, or set ring or "
+                "auto",
                 first, hosts->fabric->groups[0], other, hosts->fabric->groups[host]);
     }
     return PH_OK;

@@ -23,7 +23,7 @@ struct ph__ranks {
     struct ph_distribution *learning, *scoring; /* NULL: alone */
     struct ph__ranks_moment *moments;           /* (world_size) of all ranks, while they agree */
     double *numbers;                            /* (world_size) scratch: a number of each rank */
-    struct ph__collective_settings collectives;
+    struct ph__collective_settings collectives; /* in use */
     struct ph__collective_retry collective_retry;
 };
 
