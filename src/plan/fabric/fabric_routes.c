@@ -19,46 +19,33 @@ static int by_origin(const void *left, const void *right)
     return a->to < b->to ? -1 : a->to > b->to;
 }
 
-/* The links by the node that they lead to. */
-struct ways {
-    size_t *first;     /* (num_nodes + 2) those to node n begin at first[n + 1] */
-    uint32_t *origins; /* (num_links) */
-    uint32_t *queue;   /* (num_nodes) */
-};
-
-static void order_links(struct ph__fabric *fabric, struct ways *ways)
+static void order_links(struct ph__fabric *fabric)
 {
     qsort(fabric->links, fabric->num_links, sizeof *fabric->links, by_origin);
-    for (size_t i = 0; i < fabric->num_links; i++) {
+    for (size_t i = 0; i < fabric->num_links; i++)
         fabric->first_links[fabric->links[i].from + 1]++;
-        ways->first[fabric->links[i].to + 1]++;
-    }
-    for (size_t node = 0; node < fabric->num_nodes; node++) {
+    for (size_t node = 0; node < fabric->num_nodes; node++)
         fabric->first_links[node + 1] += fabric->first_links[node];
-        ways->first[node + 1] += ways->first[node];
-    }
-    ways->first[fabric->num_nodes + 1] = fabric->num_links;
-    for (size_t i = fabric->num_links; i-- > 0;)
-        ways->origins[--ways->first[fabric->links[i].to + 1]] = fabric->links[i].from;
 }
 
-/* Counts the links from each node to a host, by going backwards from it. Other hosts forward nothing. */
-static void count_hops(const struct ph__fabric *fabric, const struct ways *ways, size_t host, uint16_t *hops)
+/* Counts the links from each node to a host, by going from the host, as each link has its opposite. Other
+ * hosts forward nothing. queue: (num_nodes) scratch. */
+static void count_hops(const struct ph__fabric *fabric, size_t host, uint32_t *queue, uint16_t *hops)
 {
     size_t num_queued = 1;
     memset(hops, 0xff, fabric->num_nodes * sizeof *hops);
     hops[host] = 0;
-    ways->queue[0] = (uint32_t)host;
+    queue[0] = (uint32_t)host;
     for (size_t i = 0; i < num_queued; i++) {
-        const uint32_t node = ways->queue[i];
+        const uint32_t node = queue[i];
         if (node < fabric->num_hosts && node != host)
             continue;
-        for (size_t k = ways->first[node + 1]; k < ways->first[node + 2]; k++) {
-            const uint32_t origin = ways->origins[k];
+        for (size_t k = fabric->first_links[node]; k < fabric->first_links[node + 1]; k++) {
+            const uint32_t origin = fabric->links[k].to;
             if (hops[origin] != NO_WAY)
                 continue;
             hops[origin] = (uint16_t)(hops[node] + 1);
-            ways->queue[num_queued++] = origin;
+            queue[num_queued++] = origin;
         }
     }
 }
@@ -76,15 +63,14 @@ static ph_status check_hops(
     return PH_OK;
 }
 
-static ph_status find(struct ph__fabric *fabric, const char *path, struct ways *ways)
+static ph_status find(struct ph__fabric *fabric, const char *path, uint32_t *queue)
 {
-    if (fabric->first_links == NULL || fabric->hops == NULL || ways->first == NULL || ways->origins == NULL ||
-        ways->queue == NULL)
+    if (fabric->first_links == NULL || fabric->hops == NULL || queue == NULL)
         return ph__out_of_memory("the routes between %zu hosts", fabric->num_hosts);
-    order_links(fabric, ways);
+    order_links(fabric);
     for (size_t host = 0; host < fabric->num_hosts; host++) {
         uint16_t *hops = fabric->hops + host * fabric->num_nodes;
-        count_hops(fabric, ways, host, hops);
+        count_hops(fabric, host, queue, hops);
         PH_TRY(check_hops(fabric, path, host, hops));
     }
     return PH_OK;
@@ -92,15 +78,11 @@ static ph_status find(struct ph__fabric *fabric, const char *path, struct ways *
 
 ph_status ph__fabric_find_routes(struct ph__fabric *fabric, const char *path)
 {
-    struct ways ways = {.first = calloc(fabric->num_nodes + 2, sizeof *ways.first),
-        .origins = calloc(fabric->num_links + 1, sizeof *ways.origins),
-        .queue = calloc(fabric->num_nodes, sizeof *ways.queue)};
+    uint32_t *queue = calloc(fabric->num_nodes, sizeof *queue);
     fabric->first_links = calloc(fabric->num_nodes + 1, sizeof *fabric->first_links);
     fabric->hops = calloc(fabric->num_hosts * fabric->num_nodes, sizeof *fabric->hops);
-    const ph_status status = find(fabric, path, &ways);
-    free(ways.first);
-    free(ways.origins);
-    free(ways.queue);
+    const ph_status status = find(fabric, path, queue);
+    free(queue);
     return status;
 }
 

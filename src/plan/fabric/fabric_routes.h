@@ -19,8 +19,8 @@ ph_status ph__fabric_measure(struct ph__fabric *fabric, const char *path, const 
 size_t ph__fabric_measured_route(
     const struct ph__fabric *fabric, size_t from, size_t to, uint32_t links_out[PH_FABRIC_MAX_HOPS]);
 
-/* Orders the links by the node that they come from, and finds the distances to all hosts. PH_ERROR_CONFIG:
- * two hosts of the file `path` have no way between them. */
+/* Orders the links, each of which has its opposite, by the node that they come from, and finds the distances
+ * to all hosts. PH_ERROR_CONFIG: two hosts of the file `path` have no way between them. */
 ph_status ph__fabric_find_routes(struct ph__fabric *fabric, const char *path);
 
 /* Gives the bytes a second that each of the first num_hosts hosts sends while each sends as much to each
