@@ -1,7 +1,7 @@
 # Plugins that carry messages between ranks by MPI, one for each library that is here: one source, compiled against either's
 # mpi.h. They know nothing of libphloem, which loads the one that is asked for (src/comm/wire/transport_open.c). Beside each,
-# the libraries that are preloaded into programs of that MPI: one reorders their ranks (src/preload/), one is the MPI that phloem
-# sim run puts in its place (src/preload/sim/).
+# the libraries that are preloaded into programs of that MPI: one reorders their ranks (src/preload/), one is what phloem
+# sim run puts before it (src/preload/sim/).
 function(ph_add_mpi_module target name)
   add_library(${target} MODULE ${ARGN})
   target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:phloem_flags,INTERFACE_COMPILE_DEFINITIONS>)
@@ -11,9 +11,6 @@ function(ph_add_mpi_module target name)
   target_link_libraries(${target} PRIVATE PkgConfig::${name} ${CMAKE_DL_LIBS})
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/phloem)
 endfunction()
-
-set(openmpi_status_bytes _ucount) # members of MPI_Status that the standard does not name
-set(mpich_status_bytes count_lo)
 
 function(ph_add_mpi_plugin name title module package)
   unset(__pkg_config_checked_${name} CACHE) # look again at each configuration: packages come and go
@@ -33,8 +30,8 @@ function(ph_add_mpi_plugin name title module package)
   set_target_properties(phloem_reorder_${name} PROPERTIES C_VISIBILITY_PRESET hidden) # but for what stands before MPI
   file(GLOB sim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/preload/sim/*.c)
   ph_add_mpi_module(phloem_sim_mpi_${name} ${name} ${sim_sources} src/preload/schedules.c)
-  target_compile_definitions(phloem_sim_mpi_${name} PRIVATE PH_MPICH=${is_mpich} PH_STATUS_BYTES=${${name}_status_bytes})
-  target_compile_options(phloem_sim_mpi_${name} PRIVATE -fwrapv -Wno-deprecated-declarations) # sums of a program may overflow
+  target_compile_definitions(phloem_sim_mpi_${name} PRIVATE PH_MPICH=${is_mpich})
+  target_compile_options(phloem_sim_mpi_${name} PRIVATE -Wno-deprecated-declarations)
   set_target_properties(phloem_sim_mpi_${name} PROPERTIES C_VISIBILITY_PRESET hidden) # but for MPI's functions
 endfunction()
 

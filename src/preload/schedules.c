@@ -3,7 +3,8 @@
 #include <string.h>
 
 const char *const schedule_names[SCHEDULE_KINDS] = {"ring", "doubling", "rabenseifner", "pairwise", "at_once",
-    "ring_alltoall", "bruck", "tree", "gather", "pingpong"};
+    "ring_alltoall", "bruck", "tree", "pipeline", "gather", "gather_bruck", "reduce", "reduce_scatter",
+    "pingpong"};
 const char *const schedule_order_names[SCHEDULE_ORDERS] = {"grouped", "interleaved", "random"};
 
 static size_t find(const char *const *names, size_t count, const char *name)
@@ -92,9 +93,24 @@ static void ring(struct list *list, uint32_t step)
         ring_step(list, step - num_sums, 1, a_copy);
 }
 
+static void reduce_scatter(struct list *list, uint32_t step)
+{
+    ring_step(list, step, 0, a_sum);
+}
+
 static void gather(struct list *list, uint32_t step)
 {
     ring_step(list, step, 0, a_copy);
+}
+
+/* Sends all blocks that have come so far; they follow the own one. */
+static void gather_bruck(struct list *list, uint32_t step)
+{
+    const uint32_t n = list->schedule->num_ranks, have = 1u << step;
+    const size_t block = list->schedule->bytes / n, bytes = block * (have < n - have ? have : n - have);
+    post(list, (list->place + have) % n,
+        (struct schedule_message){.is_receive = true, .offset = block * have, .bytes = bytes});
+    post(list, (list->place + n - have) % n, (struct schedule_message){.bytes = bytes});
 }
 
 static void doubling(struct list *list, uint32_t step)
@@ -187,6 +203,28 @@ static void tree(struct list *list, uint32_t step)
         post_parts(list, list->place + distance, 0, n, a_send);
 }
 
+/* Passes on what has come in the step before; byte i comes to place p in step i + p - 1. */
+static void pipeline(struct list *list, uint32_t step)
+{
+    const size_t coming = (size_t)step + 1 - list->place, leaving = (size_t)step - list->place;
+    if (list->place > 0 && coming < list->schedule->bytes)
+        post(list, list->place - 1,
+            (struct schedule_message){.is_receive = true, .offset = coming, .bytes = 1});
+    if (list->place + 1 < list->schedule->num_ranks && leaving < list->schedule->bytes)
+        post(list, list->place + 1, (struct schedule_message){.offset = leaving, .bytes = 1});
+}
+
+/* Receives from places at 1, 2, 4, ..., and sends what has come of them to the place that asks for it. */
+static void reduce(struct list *list, uint32_t step)
+{
+    const uint32_t n = list->schedule->num_ranks, distance = 1u << step;
+    const uint32_t above = list->place % (2 * distance);
+    if (above == distance)
+        post_parts(list, list->place - distance, 0, n, a_send);
+    else if (above == 0 && list->place + distance < n)
+        post_parts(list, list->place + distance, 0, n, a_sum);
+}
+
 static void pingpong(struct list *list, uint32_t step)
 {
     if (list->place < 2)
@@ -207,7 +245,11 @@ size_t schedule_num_steps(const struct schedule *schedule)
         [SCHEDULE_RING_ALLTOALL] = n - 1,
         [SCHEDULE_BRUCK] = log,
         [SCHEDULE_TREE] = log,
+        [SCHEDULE_PIPELINE] = schedule->bytes + n - 2,
         [SCHEDULE_GATHER] = n - 1,
+        [SCHEDULE_GATHER_BRUCK] = log,
+        [SCHEDULE_REDUCE] = log,
+        [SCHEDULE_REDUCE_SCATTER] = n - 1,
         [SCHEDULE_PINGPONG] = 2};
     return steps[schedule->kind];
 }
@@ -220,8 +262,9 @@ size_t schedule_most_messages(const struct schedule *schedule)
 size_t schedule_step(
     const struct schedule *schedule, uint32_t place, size_t step, struct schedule_message *messages_out)
 {
-    static void (*const algorithms[SCHEDULE_KINDS])(struct list * list, uint32_t step) = {
-        ring, doubling, rabenseifner, pairwise, at_once, ring_alltoall, bruck, tree, gather, pingpong};
+    static void (*const algorithms[SCHEDULE_KINDS])(struct list * list, uint32_t step) = {ring, doubling,
+        rabenseifner, pairwise, at_once, ring_alltoall, bruck, tree, pipeline, gather, gather_bruck, reduce,
+        reduce_scatter, pingpong};
     struct list list = {schedule, place, messages_out, 0};
     algorithms[schedule->kind](&list, (uint32_t)step);
     return list.count;

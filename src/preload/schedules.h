@@ -25,8 +25,12 @@ enum schedule_kind {
     SCHEDULE_RING_ALLTOALL, /* AlltoAll: all that has not arrived, to the next rank */
     SCHEDULE_BRUCK,         /* AlltoAll: in step k what has bit k in its distance, to the 2^k-th rank ahead */
     SCHEDULE_TREE,          /* Bcast: binomial tree, from the first rank of the order */
+    SCHEDULE_PIPELINE,      /* Bcast: byte after byte, from each rank of the order to the next */
     SCHEDULE_GATHER,        /* AllGather: parts, to the next rank */
-    SCHEDULE_PINGPONG,      /* all bytes from the first rank of the order to the second, and back */
+    SCHEDULE_GATHER_BRUCK,  /* AllGather: all parts so far, to the rank 1, 2, 4, ... behind */
+    SCHEDULE_REDUCE,        /* Reduce: binomial tree, to the first rank of the order */
+    SCHEDULE_REDUCE_SCATTER, /* the first half of RING: a rank gets the sums of the next rank's part */
+    SCHEDULE_PINGPONG,       /* all bytes from the first rank of the order to the second, and back */
     SCHEDULE_KINDS
 };
 extern const char *const schedule_names[SCHEDULE_KINDS]; /* "ring", "doubling", ... */
@@ -43,7 +47,8 @@ struct schedule {
  *
  * RING_ALLTOALL and BRUCK pass blocks on: block d of the buffer is for the place d ahead at the start, and
  * from the place d behind at the end. A step's two messages have the same bytes of the buffer, so a rank
- * first copies what it sends to a staging buffer, where the runs are packed. */
+ * first copies what it sends to a staging buffer, where the runs are packed. GATHER_BRUCK's part d is that of
+ * the place d ahead. */
 struct schedule_message {
     uint32_t peer;
     bool is_receive, is_sum;  /* is_sum: what is received is added */

@@ -9,8 +9,7 @@
 #include "sim/heap.h"
 #include "sim/mail.h"
 
-#define POLL_NS \
-    1000. /* taken by a test that fails, and by a second look at the clock: else loops never end */
+#define POLL_NS 1000. /* taken by a test that fails, and a second look at the clock, so that loops end */
 enum { FORGET_EVERY = 4096, NONE = UINT32_MAX, CHECK_NS = 50000000 };
 
 struct message {
@@ -23,7 +22,7 @@ struct message {
 };
 
 struct request {
-    bool is_receive, is_watched, is_done, is_paid;
+    bool is_watched, is_paid;
     struct ph__run_record record; /* as it was posted */
     struct ph__run_result result;
 };
@@ -44,6 +43,7 @@ struct player {
     struct request *requests;
     size_t num_requests, requests_capacity;
     struct list watched, posted; /* requests */
+    size_t num_pending;          /* of those watched, not done */
     struct list unexpected;      /* messages whose envelopes have come */
     struct ph__player_figures *figures;
 };
@@ -102,7 +102,7 @@ static void make_ready(struct players *players, struct player *player)
     ph__heap_put(&players->ready, &players->rank_keys, player->index, player->now_ns);
 }
 
-static void answer(struct players *players, struct player *player)
+static void answer(struct player *player)
 {
     if (player->is_waiting)
         player->figures->waited_seconds += (player->now_ns - player->waits_since_ns) * 1e-9;
@@ -110,33 +110,23 @@ static void answer(struct players *players, struct player *player)
     player->shared->now_ns = player->now_ns;
     atomic_fetch_add(&player->shared->answered, 1);
     ph__run_wake(&player->shared->answered);
-    make_ready(players, player);
 }
 
 /* Lets the rank take the time for a message that it has received. */
 static void pay(const struct players *players, struct player *player, struct request *request)
 {
-    if (request->is_receive && !request->is_paid)
+    if (request->record.kind == PH_RUN_RECEIVE && !request->is_paid)
         player->now_ns += players->receive_ns;
     request->is_paid = true;
 }
 
-static size_t count_done(const struct player *player)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < player->watched.count; i++)
-        count += player->requests[player->watched.items[i]].is_done;
-    return count;
-}
-
 static bool is_over(const struct player *player)
 {
-    const size_t num_done = count_done(player);
-    return player->record.mode == PH_RUN_ALL ? num_done == player->watched.count : num_done > 0;
+    return player->record.mode == PH_RUN_ALL ? player->num_pending == 0
+                                             : player->num_pending < player->watched.count;
 }
 
-/* Ends a wait: gives out the results of requests that are done, of which it takes one where one is asked for.
- */
+/* Ends a wait, and gives out the results of requests that are done; of one, where one is asked for. */
 static void end_wait(struct players *players, struct player *player, bool takes)
 {
     for (size_t i = 0; i < player->watched.count; i++) {
@@ -144,49 +134,44 @@ static void end_wait(struct players *players, struct player *player, bool takes)
         struct request *request = &player->requests[number];
         request->is_watched = false;
         player->shared->results[number] = (struct ph__run_result){0};
-        if (!takes || !request->is_done)
+        if (!takes || !request->result.is_done)
             continue;
         pay(players, player, request);
         player->shared->results[number] = request->result;
         takes = player->record.mode != PH_RUN_ONE;
     }
-    player->watched.count = 0;
-    answer(players, player);
+    player->watched.count = player->num_pending = 0;
+    answer(player);
 }
 
 static void request_is_done(
     struct players *players, struct player *player, struct request *request, double at_ns)
 {
-    request->is_done = request->result.is_done = true;
+    request->result.is_done = true;
+    player->num_pending -= request->is_watched;
     if (!player->is_waiting || !request->is_watched)
         return;
     player->now_ns = fmax(player->now_ns, at_ns);
     pay(players, player, request);
-    if (is_over(player))
+    if (is_over(player)) {
         end_wait(players, player, true);
-}
-
-static void begin_wait(struct player *player)
-{
-    player->is_waiting = true;
-    player->waits_since_ns = player->now_ns;
+        make_ready(players, player);
+    }
 }
 
 /* Waits, or looks; a look that finds nothing takes time, so that a loop of them ends. */
 static ph_status perform_wait(struct players *players, struct player *player)
 {
     const bool ends = is_over(player);
-    if (player->record.is_test) {
+    if (ends || player->record.is_test) {
         player->now_ns += ends ? 0 : POLL_NS;
         end_wait(players, player, ends);
-    } else if (ends) {
-        end_wait(players, player, true);
-    } else {
-        begin_wait(player);
-        for (size_t i = 0; i < player->watched.count; i++)
-            if (player->requests[player->watched.items[i]].is_done)
-                pay(players, player, &player->requests[player->watched.items[i]]);
+        return PH_OK;
     }
+    player->is_waiting = true;
+    for (size_t i = 0; i < player->watched.count; i++)
+        if (player->requests[player->watched.items[i]].result.is_done)
+            pay(players, player, &player->requests[player->watched.items[i]]);
     return PH_OK;
 }
 
@@ -204,7 +189,7 @@ static ph_status perform_probe(struct players *players, struct player *player)
     const size_t at = find_unexpected(players, player, &player->record);
     const bool is_there = at < player->unexpected.count;
     if (!is_there && !player->record.is_test) {
-        begin_wait(player);
+        player->is_waiting = true;
         return PH_OK;
     }
     player->shared->probed = (struct ph__run_result){0};
@@ -212,15 +197,16 @@ static ph_status perform_probe(struct players *players, struct player *player)
         player->shared->probed = result_of(&players->messages[player->unexpected.items[at]]);
     else
         player->now_ns += POLL_NS;
-    answer(players, player);
+    answer(player);
     return PH_OK;
 }
 
 static ph_status perform_time(struct players *players, struct player *player)
 {
+    (void)players;
     if (player->last_kind == PH_RUN_TIME && player->record.computed_ns + player->record.slept_ns <= 0)
         player->now_ns += POLL_NS;
-    answer(players, player);
+    answer(player);
     return PH_OK;
 }
 
@@ -290,12 +276,13 @@ static ph_status let_envelope_come(struct players *players)
     PH_TRY(append(&player->unexpected, index));
     if (player->is_waiting && player->record.kind == PH_RUN_PROBE && fits(&player->record, message)) {
         player->now_ns = fmax(player->now_ns, at_ns);
+        make_ready(players, player);
         return perform_probe(players, player);
     }
     return PH_OK;
 }
 
-static ph_status open_request(struct player *player, bool is_receive)
+static ph_status open_request(struct player *player)
 {
     const size_t number = (size_t)player->record.request;
     if (number >= PH_RUN_REQUESTS)
@@ -303,7 +290,7 @@ static ph_status open_request(struct player *player, bool is_receive)
     PH_TRY(ph__array_reserve(
         (void **)&player->requests, &player->requests_capacity, number + 1, sizeof *player->requests));
     player->num_requests = player->num_requests > number ? player->num_requests : number + 1;
-    player->requests[number] = (struct request){.is_receive = is_receive, .record = player->record};
+    player->requests[number] = (struct request){.record = player->record};
     return PH_OK;
 }
 
@@ -324,7 +311,7 @@ static ph_status perform_send(struct players *players, struct player *player)
     uint32_t index;
     player->now_ns += players->send_ns;
     if (record->request != PH_RUN_NO_REQUEST)
-        PH_TRY(open_request(player, false));
+        PH_TRY(open_request(player));
     PH_TRY(add_message(players, &index));
     struct message *message = &players->messages[index];
     *message = (struct message){.from = player->index,
@@ -347,13 +334,12 @@ static ph_status perform_send(struct players *players, struct player *player)
     player->figures->sent_bytes += record->bytes;
     ph__heap_put(
         &players->envelopes, &players->envelope_keys, index, player->now_ns + count_way(players, message));
-    make_ready(players, player);
     return PH_OK;
 }
 
 static ph_status perform_receive(struct players *players, struct player *player)
 {
-    PH_TRY(open_request(player, true));
+    PH_TRY(open_request(player));
     const size_t at = find_unexpected(players, player, &player->record);
     const uint32_t request = (uint32_t)player->record.request;
     if (at == player->unexpected.count) {
@@ -363,17 +349,29 @@ static ph_status perform_receive(struct players *players, struct player *player)
         take_out(&player->unexpected, at);
         PH_TRY(meet(players, message, request, player->now_ns));
     }
-    make_ready(players, player);
+    return PH_OK;
+}
+
+/* Ends a message of MPI_PROC_NULL at once. */
+static ph_status perform_nothing(struct player *player)
+{
+    if (player->record.request == PH_RUN_NO_REQUEST)
+        return PH_OK;
+    PH_TRY(open_request(player));
+    struct request *request = &player->requests[player->record.request];
+    request->result = (struct ph__run_result){.is_done = true, .source = PH_RUN_ANY, .tag = PH_RUN_ANY};
+    request->is_paid = true;
     return PH_OK;
 }
 
 static ph_status perform_watch(struct players *players, struct player *player)
 {
     const size_t number = (size_t)player->record.request;
+    (void)players;
     if (number >= player->num_requests)
         return ph_fail(PH_ERROR_BUG, "rank %u waits for request %zu", player->index, number);
     player->requests[number].is_watched = true;
-    make_ready(players, player);
+    player->num_pending += !player->requests[number].result.is_done;
     return append(&player->watched, (uint32_t)number);
 }
 
@@ -414,8 +412,8 @@ static ph_status take_record(struct players *players, struct player *player)
     player->record = shared->records[atomic_load(&shared->taken) % PH_RUN_RECORDS];
     atomic_fetch_add(&shared->taken, 1);
     ph__run_wake(&shared->taken);
-    if (player->record.peer >= (int32_t)players->memory->num_ranks ||
-        (player->record.kind == PH_RUN_SEND && player->record.peer < 0))
+    if (player->record.peer >= (int32_t)players->memory->num_ranks || player->record.peer < PH_RUN_NOBODY ||
+        (player->record.kind == PH_RUN_SEND && player->record.peer == PH_RUN_ANY))
         return ph_fail(PH_ERROR_BUG, "rank %u has a message for rank %d", player->index, player->record.peer);
     const double computed_ns = player->record.computed_ns * player->slowness / players->options->speed;
     player->has_record = true;
@@ -442,9 +440,14 @@ static ph_status play(struct players *players)
     if (!player->has_record)
         return take_record(players, player);
     player->has_record = false;
+    player->waits_since_ns = player->now_ns;
     if ((unsigned)player->record.kind > PH_RUN_END)
         return ph_fail(PH_ERROR_BUG, "rank %u has a record of kind %u", player->index, player->record.kind);
-    return performs[player->record.kind](players, player);
+    PH_TRY(player->record.peer == PH_RUN_NOBODY ? perform_nothing(player)
+                                                : performs[player->record.kind](players, player));
+    if (!player->is_waiting && !player->has_ended)
+        make_ready(players, player);
+    return PH_OK;
 }
 
 /* ---- deadlocks ---- */
@@ -454,7 +457,7 @@ static const struct ph__run_record *waits_for(const struct player *player)
     if (player->record.kind == PH_RUN_PROBE)
         return &player->record;
     for (size_t i = 0; i < player->watched.count; i++)
-        if (!player->requests[player->watched.items[i]].is_done)
+        if (!player->requests[player->watched.items[i]].result.is_done)
             return &player->requests[player->watched.items[i]].record;
     return &player->record;
 }

@@ -153,9 +153,29 @@ static ph_status share_memory(struct ph__processes *processes, const struct ph__
     processes->memory->next_context = 4; /* behind those of the world and of each rank alone */
     memcpy(processes->memory->algorithms, options->algorithms, sizeof processes->memory->algorithms);
     for (uint32_t i = 0; i < num_ranks; i++)
-        snprintf(processes->memory->ranks[i].host, sizeof processes->memory->ranks[i].host, "host%zu",
-            i / options->fabric->ranks_per_host);
+        snprintf(processes->memory->ranks[i].host, sizeof processes->memory->ranks[i].host, "%s",
+            options->fabric->names[i / options->fabric->ranks_per_host]);
     return PH_OK;
+}
+
+/* Lets the MPI of each process begin as if it were alone: without a launcher, a daemon or a network. */
+static void set_environment(void)
+{
+    static const char *const launchers[] = {"OMPI_", "PMIX_", "PMI_", "ORTE_"};
+    static const char *const settings[] = {"OMPI_MCA_ess=singleton", "OMPI_MCA_ess_singleton_isolated=1",
+        "OMPI_MCA_orte_create_session_dirs=0", "OMPI_MCA_opal_signal=", "OMPI_MCA_pml=ob1",
+        "OMPI_MCA_btl=self", "OMPI_MCA_osc=^ucx,rdma", "UCX_TLS=self"};
+    size_t num_kept = 0;
+    for (size_t i = 0; environ[i] != NULL; i++) {
+        bool is_kept = true;
+        for (size_t k = 0; k < sizeof launchers / sizeof *launchers; k++)
+            is_kept &= strncmp(environ[i], launchers[k], strlen(launchers[k])) != 0;
+        environ[num_kept] = environ[i];
+        num_kept += is_kept;
+    }
+    environ[num_kept] = NULL;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        putenv((char *)(uintptr_t)settings[i]);
 }
 
 /* Becomes a rank's program; the first one has the standard input. */
@@ -163,6 +183,7 @@ static _Noreturn void be_program(
     const char *path, const char *const *arguments, const char *place, size_t rank)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    set_environment();
     setenv(PH_RUN_ENVIRONMENT, place, 1);
     if (rank > 0) {
         const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -26,7 +26,8 @@ enum {
     PH_RUN_RECORDS = 1024,
     PH_RUN_REQUESTS = 1 << 16, /* of a process, at a time */
     PH_RUN_NO_REQUEST = -1,
-    PH_RUN_ANY = -1, /* peer or tag */
+    PH_RUN_ANY = -1,    /* peer or tag */
+    PH_RUN_NOBODY = -2, /* peer: MPI_PROC_NULL, whose messages are done at once */
 };
 #define PH_RUN_HEAP_BYTES ((uint64_t)1 << 35) /* addresses of one process; memory once they are used */
 

@@ -252,6 +252,72 @@ static void check_communicators(void)
     MPI_Comm_free(&half);
 }
 
+/* ---- what a process has for itself: types, and attributes ---- */
+
+/* A column of a matrix of `size` columns, so that items lie between those of others. */
+static MPI_Datatype column(int rows)
+{
+    MPI_Datatype spread, type;
+    MPI_Type_vector(rows, 1, size, MPI_INT, &spread);
+    MPI_Type_create_resized(spread, 0, (MPI_Aint)sizeof(int), &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&spread);
+    return type;
+}
+
+static void check_types(int rows)
+{
+    int *matrix = ints(rows * size), *other = ints(rows * size), *own = ints(rows), bytes;
+    MPI_Datatype type = column(rows);
+    MPI_Request request;
+    fill(own, rank, rows);
+    MPI_Type_size(type, &bytes);
+    check(bytes == rows * (int)sizeof(int), "Type_size", bytes);
+    MPI_Allgather(own, rows, MPI_INT, matrix, 1, type, MPI_COMM_WORLD);
+    for (int i = 0; i < rows * size; i++)
+        check(matrix[i] == number(i % size, i / size), "Allgather of columns", i);
+    MPI_Alltoall(matrix, 1, type, other, 1, type, MPI_COMM_WORLD);
+    for (int i = 0; i < rows * size; i++)
+        check(other[i] == number(rank, i / size), "Alltoall of columns", i);
+    MPI_Irecv(other, 1, type, (rank + size - 1) % size, 7, MPI_COMM_WORLD, &request);
+    MPI_Send(own, rows, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD);
+    MPI_Type_free(&type); /* which the receive still needs */
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < rows; i++)
+        check(other[i * size] == number((rank + size - 1) % size, i), "a column", i);
+    free(matrix);
+    free(other);
+    free(own);
+}
+
+static int copy_plus_one(MPI_Comm from, int key, void *extra, void *value, void *value_out, int *is_copied)
+{
+    (void)from;
+    (void)key;
+    (void)extra;
+    *(void **)value_out = (char *)value + 1;
+    *is_copied = 1;
+    return MPI_SUCCESS;
+}
+
+static void check_attributes(void)
+{
+    int key, is_there, length;
+    char *value = NULL, numbers[2], name[MPI_MAX_OBJECT_NAME];
+    MPI_Comm copy, same;
+    MPI_Comm_create_keyval(copy_plus_one, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_WORLD, key, numbers);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_get_attr(copy, key, &value, &is_there);
+    check(is_there && value == numbers + 1, "an attribute of a copy", is_there);
+    MPI_Comm_set_name(copy, "copy");
+    same = MPI_Comm_f2c(MPI_Comm_c2f(copy));
+    MPI_Comm_get_name(same, name, &length);
+    check(strcmp(name, "copy") == 0, "Comm_get_name", length);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free_keyval(&key);
+}
+
 static void check_collectives(int count)
 {
     check_bcast_and_reduce(count);
@@ -261,6 +327,8 @@ static void check_collectives(int count)
     check_gathers(count);
     check_alltoall(count);
     check_communicators();
+    check_types(count);
+    check_attributes();
     MPI_Barrier(MPI_COMM_WORLD);
 }
 

@@ -1,383 +1,551 @@
-#include "preload/sim/sim_collective.h"
-
-#include <limits.h>
+/* Collectives as messages between two ranks, by named algorithms: most are played from the schedules of
+ * preload/schedules.h, which here count the parts of a buffer. docs/SIMULATOR.md says which is chosen when.
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "preload/schedules.h"
+#include "preload/sim/sim_mpi.h"
+
 #define KIB ((size_t)1024)
-#define SEGMENT_BYTES (64 * KIB) /* of a pipeline */
+#define SEGMENT_BYTES (64 * KIB) /* of a pipeline, at most */
 
-enum bcast { BCAST_TREE, BCAST_PIPELINE };
-enum allgather { ALLGATHER_RING, ALLGATHER_BRUCK };
-enum alltoall { ALLTOALL_PAIRWISE, ALLTOALL_AT_ONCE, ALLTOALL_RING, ALLTOALL_BRUCK };
+/* In the order of PH_RUN_COLLECTIVES. */
+static const enum schedule_kind kinds[PH_RUN_NUM_COLLECTIVES][PH_RUN_MOST_ALGORITHMS] = {
+    [PH_RUN_allreduce] = {SCHEDULE_RING, SCHEDULE_DOUBLING, SCHEDULE_RABENSEIFNER},
+    [PH_RUN_alltoall] = {SCHEDULE_PAIRWISE, SCHEDULE_AT_ONCE, SCHEDULE_RING_ALLTOALL, SCHEDULE_BRUCK},
+    [PH_RUN_bcast] = {SCHEDULE_TREE, SCHEDULE_PIPELINE},
+    [PH_RUN_allgather] = {SCHEDULE_GATHER, SCHEDULE_GATHER_BRUCK}};
 
-int ph__sim_choose(enum ph__run_collective collective, int by_rule)
+/* Returns the algorithm that the user has chosen for a collective, or else that of the rule. */
+static enum schedule_kind choose(enum ph__run_collective collective, enum schedule_kind by_rule)
 {
     const int8_t chosen = ph__process()->memory->algorithms[collective];
-    return chosen != PH_RUN_BY_RULE ? chosen : by_rule;
+    return chosen != PH_RUN_BY_RULE ? kinds[collective][chosen] : by_rule;
+}
+
+/* ---- parts of buffers ---- */
+
+enum { ALL = -1 };
+
+/* The parts that a buffer has for the ranks, or for the segments of a pipeline. */
+struct parts {
+    void *data;
+    int count; /* of items in each part, one behind the other, where `counts` is NULL */
+    MPI_Datatype type;
+    int only;                   /* the one part that there is, at the buffer's beginning; or ALL */
+    const int *counts, *places; /* (parts) in items */
+};
+static const struct parts no_parts = {NULL, 0, MPI_BYTE, ALL, NULL, NULL};
+
+/* Gives the `number` parts from `first` on, which follow each other. */
+static struct ph__buffer part(const struct parts *parts, size_t first, size_t number)
+{
+    struct ph__buffer buffer = {parts->data, parts->count * (int)number, parts->type};
+    if (parts->only != ALL)
+        return parts->only == (int)first ? buffer : (struct ph__buffer){NULL, 0, MPI_BYTE};
+    MPI_Aint lower, extent, place = (MPI_Aint)first * parts->count;
+    if (parts->counts != NULL) {
+        place = parts->places[first];
+        for (size_t i = 0; i < number; i++)
+            buffer.count += parts->counts[first + i];
+    }
+    PMPI_Type_get_extent(parts->type, &lower, &extent);
+    buffer.data = (char *)parts->data + place * extent;
+    return buffer;
+}
+
+/* Divides a buffer into parts that are about equal. */
+static struct parts divide(struct ph__buffer buffer, int num_parts)
+{
+    int *counts = ph__sim_allocate(2 * (size_t)num_parts * sizeof *counts), *places = counts + num_parts;
+    for (int i = 0; i < num_parts; i++) {
+        places[i] = (int)((int64_t)buffer.count * i / num_parts);
+        counts[i] = (int)((int64_t)buffer.count * (i + 1) / num_parts) - places[i];
+    }
+    return (struct parts){buffer.data, 0, buffer.type, ALL, counts, places};
+}
+
+/* Copies items to memory of their own. */
+static struct ph__buffer duplicate(struct ph__buffer from)
+{
+    MPI_Aint lower, extent, step;
+    PMPI_Type_get_extent(from.type, &lower, &step);
+    PMPI_Type_get_true_extent(from.type, &lower, &extent);
+    if (lower != 0)
+        ph__process_fail(2, "a reduction of items that do not begin at their address is not simulated");
+    const struct ph__buffer to = {
+        ph__sim_allocate((size_t)(from.count * step + extent)), from.count, from.type};
+    ph__buffer_copy(to, from);
+    return to;
 }
 
 /* ---- messages ---- */
 
-static int32_t start_runs(const struct ph__sim_comm *comm, bool is_send, int peer, struct ph__runs runs)
+static int32_t begin(const struct ph__sim_comm *comm, bool is_send, int peer, struct ph__buffer buffer)
 {
-    if (runs.bytes > INT_MAX)
-        ph__process_fail(2, "messages of 2 GiB and more are not simulated (rank %u)", ph__process()->rank);
-    const int32_t number = ph__request_add(&(struct ph__request){
-        .is_send = is_send, .peer = comm->ranks[peer], .context = comm->context + 1, .runs = runs});
-    ph__request_start(number);
-    return number;
+    return ph__request_begin((struct ph__request){
+        .is_send = is_send, .peer = comm->ranks[peer], .context = comm->context + 1, .buffer = buffer});
 }
 
-static int32_t start(const struct ph__sim_comm *comm, bool is_send, int peer, const void *data, size_t bytes)
+/* Sends a buffer from one rank to another. */
+static void pass(const struct ph__sim_comm *comm, int from, int to, struct ph__buffer buffer)
 {
-    return start_runs(comm, is_send, peer, (struct ph__runs){(char *)(uintptr_t)data, bytes, bytes, bytes});
-}
-
-void ph__sim_send(const struct ph__sim_comm *comm, int to, const void *data, size_t bytes)
-{
-    const int32_t number = start(comm, true, to, data, bytes);
+    if (from == to || (comm->rank != from && comm->rank != to))
+        return;
+    const int32_t number = begin(comm, comm->rank == from, comm->rank == from ? to : from, buffer);
     (void)ph__request_finish_all(&number, 1);
 }
 
-void ph__sim_receive(const struct ph__sim_comm *comm, int from, void *data, size_t bytes)
+/* to = from op to. It counts as computation. */
+static void reduce_local(struct ph__buffer from, struct ph__buffer to, MPI_Op op)
 {
-    const int32_t number = start(comm, false, from, data, bytes);
-    (void)ph__request_finish_all(&number, 1);
-}
-
-void ph__sim_exchange(
-    const struct ph__sim_comm *comm, int to, struct ph__part sent, int from, struct ph__part received)
-{
-    const int32_t first = start(comm, false, from, received.data, received.bytes);
-    const int32_t numbers[] = {first, start(comm, true, to, sent.data, sent.bytes)};
-    (void)ph__request_finish_all(numbers, 2);
+    ph__process_leave();
+    PMPI_Reduce_local(from.data, to.data, to.count, to.type, op);
+    ph__process_enter();
 }
 
 /* ---- schedules ---- */
 
-static int32_t start_message(
-    const struct ph__play *play, const struct schedule_message *message, char *scratch)
+/* A schedule that is played on parts of buffers. */
+struct play {
+    const struct ph__sim_comm *comm; /* its ranks are the places */
+    enum schedule_kind kind;
+    int num_parts;
+    struct parts sent, received; /* only an AlltoAll that does not pass on sends from another buffer */
+    MPI_Op op;
+};
+
+/* Gives the type of the runs of a message's parts, which have `bytes` bytes each. */
+static MPI_Datatype type_of_runs(const struct schedule_message *message, int bytes)
 {
-    const size_t item = play->item_bytes;
-    const char *buffer = !message->is_receive && play->source != NULL ? play->source : play->buffer;
-    struct ph__runs runs = {(char *)(uintptr_t)buffer + message->offset * item, message->bytes * item,
-        message->run_bytes * item, message->stride * item};
+    const size_t num_runs = (message->bytes + message->run_bytes - 1) / message->run_bytes;
+    int *lengths = ph__sim_allocate(num_runs * sizeof *lengths);
+    MPI_Aint *places = ph__sim_allocate(num_runs * sizeof *places);
+    MPI_Datatype type;
+    for (size_t i = 0; i < num_runs; i++) {
+        const size_t rest = message->bytes - i * message->run_bytes;
+        lengths[i] = bytes * (int)(rest < message->run_bytes ? rest : message->run_bytes);
+        places[i] = (MPI_Aint)(i * message->stride) * bytes;
+    }
+    PMPI_Type_create_hindexed((int)num_runs, lengths, places, MPI_BYTE, &type);
+    PMPI_Type_commit(&type);
+    return type;
+}
+
+/* Starts a message; returns its request, or PH_RUN_NO_REQUEST for one that has nothing and need not be sent.
+ */
+static int32_t begin_message(const struct play *play, const struct schedule_message *message, void *scratch)
+{
+    const struct parts *parts = message->is_receive ? &play->received : &play->sent;
+    struct ph__buffer buffer = part(parts, message->offset, message->bytes);
+    MPI_Datatype runs = MPI_DATATYPE_NULL;
+    if (play->kind == SCHEDULE_AT_ONCE && ph__buffer_bytes(buffer) == 0)
+        return PH_RUN_NO_REQUEST;
     if (message->is_sum)
-        runs = (struct ph__runs){scratch, runs.bytes, runs.bytes, runs.bytes};
-    return start_runs(play->comm, !message->is_receive, (int)message->peer, runs);
+        buffer.data = scratch;
+    if (message->bytes > message->run_bytes && buffer.count > 0) {
+        runs = type_of_runs(message, parts->count);
+        buffer = (struct ph__buffer){buffer.data, 1, runs};
+    }
+    const int32_t number = begin(play->comm, !message->is_receive, (int)message->peer, buffer);
+    if (runs != MPI_DATATYPE_NULL)
+        PMPI_Type_free(&runs);
+    return number;
 }
 
-static void play_step(const struct ph__play *play, const struct schedule_message *messages, size_t count,
-    int32_t *numbers, char *scratch)
+static void play_step(const struct play *play, const struct schedule_message *messages, size_t count,
+    int32_t *numbers, void *scratch)
 {
+    size_t num_begun = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int32_t number = begin_message(play, &messages[i], scratch);
+        if (number != PH_RUN_NO_REQUEST)
+            numbers[num_begun++] = number;
+    }
+    if (num_begun > 0)
+        (void)ph__request_finish_all(numbers, num_begun);
     for (size_t i = 0; i < count; i++)
-        numbers[i] = start_message(play, &messages[i], scratch);
-    (void)ph__request_finish_all(numbers, count);
-    for (size_t i = 0; i < count; i++)
-        if (messages[i].is_sum)
-            ph__sim_reduce(play->reduction, scratch, play->buffer + messages[i].offset * play->item_bytes,
-                messages[i].bytes);
+        if (messages[i].is_sum) {
+            const struct ph__buffer sum = part(&play->received, messages[i].offset, messages[i].bytes);
+            reduce_local((struct ph__buffer){scratch, sum.count, sum.type}, sum, play->op);
+        }
 }
 
-void ph__sim_play(const struct ph__play *play)
+static void play(const struct play *play)
 {
-    const size_t most = schedule_most_messages(&play->schedule);
+    const struct schedule schedule = {play->kind, (uint32_t)play->comm->size, (size_t)play->num_parts, NULL};
+    if (schedule.num_ranks < 2)
+        return;
+    const size_t most = schedule_most_messages(&schedule);
     struct schedule_message *messages = ph__sim_allocate(most * sizeof *messages);
     int32_t *numbers = ph__sim_allocate(most * sizeof *numbers);
-    char *scratch =
-        play->reduction != NULL ? ph__sim_allocate(play->schedule.bytes * play->item_bytes) : NULL;
-    for (size_t step = 0; step < schedule_num_steps(&play->schedule); step++) {
-        const size_t count = schedule_step(&play->schedule, play->place, step, messages);
-        if (count > 0)
-            play_step(play, messages, count, numbers, scratch);
+    struct ph__buffer scratch = {NULL, 0, MPI_BYTE};
+    if (play->op != MPI_OP_NULL)
+        scratch = duplicate(part(&play->received, 0, schedule.bytes));
+    for (size_t step = 0; step < schedule_num_steps(&schedule); step++) {
+        const size_t count = schedule_step(&schedule, (uint32_t)play->comm->rank, step, messages);
+        play_step(play, messages, count, numbers, scratch.data);
     }
-    free(messages);
-    free(numbers);
-    free(scratch);
 }
 
-/* ---- one to all, all to one ---- */
-
-static void pipeline(const struct ph__sim_comm *comm, void *data, size_t bytes, int root)
+/* Plays a schedule of one buffer. */
+static void play_on(const struct ph__sim_comm *comm, enum schedule_kind kind, int num_parts,
+    const struct parts *parts, MPI_Op op)
 {
-    const int place = (comm->rank - root + comm->size) % comm->size;
-    const size_t num_segments = (bytes + SEGMENT_BYTES - 1) / SEGMENT_BYTES;
-    int32_t *numbers = ph__sim_allocate(num_segments * sizeof *numbers);
-    for (size_t i = 0; i < num_segments; i++) {
-        char *segment = (char *)data + i * SEGMENT_BYTES;
-        const size_t length = i + 1 < num_segments ? SEGMENT_BYTES : bytes - i * SEGMENT_BYTES;
-        if (place > 0)
-            ph__sim_receive(comm, (comm->rank + comm->size - 1) % comm->size, segment, length);
-        if (place + 1 < comm->size)
-            numbers[i] = start(comm, true, (comm->rank + 1) % comm->size, segment, length);
-    }
-    if (place + 1 < comm->size)
-        (void)ph__request_finish_all(numbers, num_segments);
-    free(numbers);
+    play(&(struct play){comm, kind, num_parts, *parts, *parts, op});
 }
 
-void ph__sim_bcast(const struct ph__sim_comm *comm, void *data, size_t bytes, int root)
+/* Gives the communicator whose rank p is that of rank first + sign * p, round the ranks. */
+static struct ph__sim_comm turned(const struct ph__sim_comm *comm, int first, int sign)
 {
+    const int n = comm->size;
+    struct ph__sim_comm view = {comm->context, (sign * (comm->rank - first) + n) % n, n,
+        ph__sim_allocate((size_t)n * sizeof *view.ranks)};
+    for (int place = 0; place < n; place++)
+        view.ranks[place] = comm->ranks[(first + sign * place + n) % n];
+    return view;
+}
+
+/* ---- one to all ---- */
+
+static void bcast(const struct ph__sim_comm *comm, struct ph__buffer buffer, int root)
+{
+    const size_t bytes = ph__buffer_bytes(buffer);
     const bool is_long = bytes >= SEGMENT_BYTES * (size_t)comm->size;
-    if (comm->size == 1)
-        return;
-    if (ph__sim_choose(PH_RUN_bcast, is_long ? BCAST_PIPELINE : BCAST_TREE) == BCAST_PIPELINE) {
-        pipeline(comm, data, bytes, root);
-        return;
-    }
-    uint32_t *order = ph__sim_allocate((size_t)comm->size * sizeof *order);
-    for (int i = 0; i < comm->size; i++)
-        order[i] = (uint32_t)((root + i) % comm->size);
-    ph__sim_play(&(struct ph__play){.comm = comm,
-        .schedule = {SCHEDULE_TREE, (uint32_t)comm->size, bytes, order},
-        .place = (uint32_t)((comm->rank - root + comm->size) % comm->size),
-        .item_bytes = 1,
-        .buffer = data});
-    free(order);
-}
-
-struct ph__part ph__sim_part(const struct ph__parts *parts, int rank)
-{
-    const size_t count = parts->counts != NULL ? (size_t)parts->counts[rank] : parts->count;
-    const size_t place = parts->places != NULL ? (size_t)parts->places[rank] : parts->count * (size_t)rank;
-    return (struct ph__part){parts->data + place * parts->item_bytes, count * parts->item_bytes};
-}
-
-/* Passes parts between the root and all others. own: of this rank; NULL data: it stands in its place. */
-static int pass_parts(const struct ph__sim_comm *comm, const struct ph__parts *parts, struct ph__part own,
-    int root, bool is_gather)
-{
-    int32_t *numbers = ph__sim_allocate((size_t)comm->size * sizeof *numbers);
-    size_t num_started = 0;
-    ph__process_enter();
-    if (comm->rank != root)
-        numbers[num_started++] = start(comm, is_gather, root, own.data, own.bytes);
-    for (int i = 0; i < comm->size && comm->rank == root; i++) {
-        const struct ph__part part = ph__sim_part(parts, i);
-        if (i != root)
-            numbers[num_started++] = start(comm, !is_gather, i, part.data, part.bytes);
-        else if (own.data != MPI_IN_PLACE)
-            memcpy(is_gather ? part.data : own.data, is_gather ? own.data : part.data, own.bytes);
-    }
-    (void)ph__request_finish_all(numbers, num_started);
-    free(numbers);
-    ph__process_leave();
-    return MPI_SUCCESS;
-}
-
-static size_t extent_of(MPI_Datatype type)
-{
-    return ph__sim_type(type)->extent;
-}
-
-static struct ph__part part(const void *data, int count, MPI_Datatype type)
-{
-    const bool is_there = data != MPI_IN_PLACE;
-    return (struct ph__part){(void *)(uintptr_t)data, is_there ? (size_t)count * extent_of(type) : 0};
-}
-
-/* Describes parts whose counts only the root need know. */
-static struct ph__parts parts_at(const struct ph__sim_comm *comm, int root, const void *data,
-    const int *counts, const int *places, int count, MPI_Datatype type)
-{
-    if (comm->rank != root)
-        return (struct ph__parts){0};
-    return (struct ph__parts){(char *)(uintptr_t)data, counts, places, (size_t)count, extent_of(type)};
-}
-
-PH_MPI(Gatherv, const void *data, int count, MPI_Datatype type, void *data_out, const int counts[],
-    const int places[], MPI_Datatype type_out, int root, MPI_Comm handle)
-{
-    const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct ph__parts parts = parts_at(comm, root, data_out, counts, places, 0, type_out);
-    return pass_parts(comm, &parts, part(data, count, type), root, true);
-}
-
-PH_MPI(Gather, const void *data, int count, MPI_Datatype type, void *data_out, int count_out,
-    MPI_Datatype type_out, int root, MPI_Comm handle)
-{
-    const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct ph__parts parts = parts_at(comm, root, data_out, NULL, NULL, count_out, type_out);
-    return pass_parts(comm, &parts, part(data, count, type), root, true);
-}
-
-PH_MPI(Scatterv, const void *data, const int counts[], const int places[], MPI_Datatype type, void *data_out,
-    int count_out, MPI_Datatype type_out, int root, MPI_Comm handle)
-{
-    const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct ph__parts parts = parts_at(comm, root, data, counts, places, 0, type);
-    return pass_parts(comm, &parts, part(data_out, count_out, type_out), root, false);
-}
-
-PH_MPI(Scatter, const void *data, int count, MPI_Datatype type, void *data_out, int count_out,
-    MPI_Datatype type_out, int root, MPI_Comm handle)
-{
-    const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct ph__parts parts = parts_at(comm, root, data, NULL, NULL, count, type);
-    return pass_parts(comm, &parts, part(data_out, count_out, type_out), root, false);
+    const enum schedule_kind kind = choose(PH_RUN_bcast, is_long ? SCHEDULE_PIPELINE : SCHEDULE_TREE);
+    const int num_parts = kind == SCHEDULE_PIPELINE ? (int)((bytes + SEGMENT_BYTES - 1) / SEGMENT_BYTES) : 1;
+    const struct ph__sim_comm view = turned(comm, root, 1);
+    const struct parts parts = divide(buffer, num_parts);
+    if (num_parts > 0)
+        play_on(&view, kind, num_parts, &parts, MPI_OP_NULL);
 }
 
 PH_MPI(Bcast, void *data, int count, MPI_Datatype type, int root, MPI_Comm handle)
 {
     ph__process_enter();
-    ph__sim_bcast(ph__sim_comm(handle), data, (size_t)count * extent_of(type), root);
-    ph__process_leave();
-    return MPI_SUCCESS;
+    bcast(ph__sim_comm(handle), (struct ph__buffer){data, count, type}, root);
+    return ph__sim_leave();
 }
 
-/* Disseminates: in step k a rank tells the 2^k-th one ahead. */
+/* Disseminates, as Bruck's AlltoAll of nothing does. */
 PH_MPI(Barrier, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct ph__part nothing = {NULL, 0};
     ph__process_enter();
-    for (int distance = 1; distance < comm->size; distance *= 2)
-        ph__sim_exchange(comm, (comm->rank + distance) % comm->size, nothing,
-            (comm->rank - distance + comm->size) % comm->size, nothing);
-    ph__process_leave();
-    return MPI_SUCCESS;
+    play_on(comm, SCHEDULE_BRUCK, comm->size, &no_parts, MPI_OP_NULL);
+    return ph__sim_leave();
+}
+
+/* ---- reductions ---- */
+
+static bool commutes(MPI_Op op)
+{
+    int does;
+    PMPI_Op_commutative(op, &does);
+    return does != 0;
+}
+
+/* Returns the numbers of a reduction: `data`, or `out` in place. */
+static struct ph__buffer given(const void *data, struct ph__buffer out)
+{
+    if (data != MPI_IN_PLACE)
+        out.data = (void *)(uintptr_t)data;
+    return out;
+}
+
+/* Reduces to a root what each rank has in the buffer, and writes over it. Where the order of the ranks
+ * matters, the last one collects: what is received is always of lower ranks. */
+static void reduce(const struct ph__sim_comm *comm, struct ph__buffer buffer, MPI_Op op, int root)
+{
+    const int first = commutes(op) ? root : comm->size - 1;
+    const struct ph__sim_comm view = turned(comm, first, commutes(op) ? 1 : -1);
+    const struct parts all = {buffer.data, buffer.count, buffer.type, ALL, NULL, NULL};
+    play_on(&view, SCHEDULE_REDUCE, 1, &all, op);
+    pass(comm, first, root, buffer);
+}
+
+/* Plays an algorithm that takes a power of two of ranks. Surplus ranks give their numbers to a neighbour
+ * first, and get the result from it. */
+static void allreduce_by_halves(
+    const struct ph__sim_comm *comm, enum schedule_kind kind, struct ph__buffer buffer, MPI_Op op)
+{
+    int power = 1;
+    while (2 * power <= comm->size)
+        power *= 2;
+    const int surplus = comm->size - power, rank = comm->rank, even = rank - rank % 2;
+    const bool is_folded = rank < 2 * surplus;
+    if (is_folded) {
+        struct ph__buffer other = duplicate(buffer);
+        pass(comm, even + 1, even, other);
+        if (rank == even)
+            reduce_local(other, buffer, op);
+    }
+    struct ph__sim_comm half = {comm->context, is_folded ? rank / 2 : rank - surplus, power,
+        ph__sim_allocate((size_t)power * sizeof *half.ranks)};
+    for (int place = 0; place < power; place++)
+        half.ranks[place] = comm->ranks[place < surplus ? 2 * place : place + surplus];
+    const struct parts parts = divide(buffer, power);
+    if (!is_folded || rank == even)
+        play_on(&half, kind, power, &parts, op);
+    if (is_folded)
+        pass(comm, even, even + 1, buffer);
+}
+
+static void allreduce(const struct ph__sim_comm *comm, struct ph__buffer buffer, MPI_Op op)
+{
+    const size_t bytes = ph__buffer_bytes(buffer);
+    const enum schedule_kind by_size = bytes < KIB * KIB ? SCHEDULE_RABENSEIFNER : SCHEDULE_RING;
+    const enum schedule_kind kind = choose(PH_RUN_allreduce, bytes < 10 * KIB ? SCHEDULE_DOUBLING : by_size);
+    if (!commutes(op)) {
+        reduce(comm, buffer, op, 0);
+        bcast(comm, buffer, 0);
+    } else if (kind == SCHEDULE_RING) {
+        const struct parts parts = divide(buffer, comm->size);
+        play_on(comm, kind, comm->size, &parts, op);
+    } else {
+        allreduce_by_halves(comm, kind, buffer, op);
+    }
+}
+
+PH_MPI(Allreduce, const void *data, void *data_out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm handle)
+{
+    const struct ph__buffer buffer = {data_out, count, type};
+    ph__process_enter();
+    if (data != MPI_IN_PLACE)
+        ph__buffer_copy(buffer, given(data, buffer));
+    allreduce(ph__sim_comm(handle), buffer, op);
+    return ph__sim_leave();
+}
+
+PH_MPI(Reduce, const void *data, void *data_out, int count, MPI_Datatype type, MPI_Op op, int root,
+    MPI_Comm handle)
+{
+    const struct ph__sim_comm *comm = ph__sim_comm(handle);
+    ph__process_enter();
+    const struct ph__buffer own = duplicate(given(data, (struct ph__buffer){data_out, count, type}));
+    reduce(comm, own, op, root);
+    if (comm->rank == root)
+        ph__buffer_copy((struct ph__buffer){data_out, count, type}, own);
+    return ph__sim_leave();
+}
+
+/* Gives each rank its part of the sums. */
+static int reduce_scatter(
+    const void *data, void *data_out, struct parts parts, MPI_Op op, const struct ph__sim_comm *comm)
+{
+    ph__process_enter();
+    const int n = comm->size, total = part(&parts, 0, (size_t)n).count;
+    const struct ph__buffer own = duplicate(given(data, (struct ph__buffer){data_out, total, parts.type}));
+    const struct ph__sim_comm view =
+        turned(comm, 1, 1); /* a place gets the part of the next, which is its rank */
+    parts.data = own.data;
+    if (commutes(op)) {
+        play_on(&view, SCHEDULE_REDUCE_SCATTER, n, &parts, op);
+    } else { /* all get all, and keep theirs */
+        reduce(comm, own, op, 0);
+        bcast(comm, own, 0);
+    }
+    const struct ph__buffer kept = part(&parts, (size_t)comm->rank, 1);
+    ph__buffer_copy((struct ph__buffer){data_out, kept.count, kept.type}, kept);
+    return ph__sim_leave();
+}
+
+PH_MPI(Reduce_scatter, const void *data, void *data_out, const int counts[], MPI_Datatype type, MPI_Op op,
+    MPI_Comm handle)
+{
+    const struct ph__sim_comm *comm = ph__sim_comm(handle);
+    int *places = ph__sim_allocate((size_t)comm->size * sizeof *places), total = 0;
+    for (int i = 0; i < comm->size; i++) {
+        places[i] = total;
+        total += counts[i];
+    }
+    return reduce_scatter(data, data_out, (struct parts){NULL, 0, type, ALL, counts, places}, op, comm);
+}
+
+PH_MPI(Reduce_scatter_block, const void *data, void *data_out, int count, MPI_Datatype type, MPI_Op op,
+    MPI_Comm handle)
+{
+    return reduce_scatter(
+        data, data_out, (struct parts){NULL, count, type, ALL, NULL, NULL}, op, ph__sim_comm(handle));
+}
+
+/* Passes the result of all former ranks from each rank to the next. */
+static int scan(
+    const void *data, struct ph__buffer out, MPI_Op op, const struct ph__sim_comm *comm, bool counts_own)
+{
+    ph__process_enter();
+    const struct ph__buffer own = duplicate(given(data, out)), former = duplicate(own);
+    if (comm->rank > 0) {
+        pass(comm, comm->rank - 1, comm->rank, former);
+        reduce_local(former, own, op);
+    }
+    if (comm->rank + 1 < comm->size)
+        pass(comm, comm->rank, comm->rank + 1, own);
+    if (counts_own || comm->rank > 0)
+        ph__buffer_copy(out, counts_own ? own : former);
+    return ph__sim_leave();
+}
+
+PH_MPI(Scan, const void *data, void *data_out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm handle)
+{
+    return scan(data, (struct ph__buffer){data_out, count, type}, op, ph__sim_comm(handle), true);
+}
+
+PH_MPI(Exscan, const void *data, void *data_out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm handle)
+{
+    return scan(data, (struct ph__buffer){data_out, count, type}, op, ph__sim_comm(handle), false);
 }
 
 /* ---- all to all ---- */
 
-static void gather_along_ring(const struct ph__sim_comm *comm, const struct ph__parts *parts)
+/* Copies parts: part i comes from part first + sign * i. */
+static void turn(const struct parts *to, const struct parts *from, int n, int first, int sign)
 {
-    const int n = comm->size, next = (comm->rank + 1) % n, former = (comm->rank + n - 1) % n;
-    for (int step = 0; step + 1 < n; step++)
-        ph__sim_exchange(comm, next, ph__sim_part(parts, (comm->rank - step + n) % n), former,
-            ph__sim_part(parts, (comm->rank - step - 1 + n) % n));
-}
-
-/* Doubles the parts that a rank has, those of the ranks ahead, in each step. */
-static void gather_by_bruck(const struct ph__sim_comm *comm, char *data, size_t bytes)
-{
-    const int n = comm->size;
-    char *ahead = ph__sim_allocate((size_t)n * bytes);
-    memcpy(ahead, data + (size_t)comm->rank * bytes, bytes);
-    for (int have = 1; have < n; have *= 2) {
-        const size_t length = (size_t)(have < n - have ? have : n - have) * bytes;
-        ph__sim_exchange(comm, (comm->rank - have + n) % n, (struct ph__part){ahead, length},
-            (comm->rank + have) % n, (struct ph__part){ahead + (size_t)have * bytes, length});
-    }
     for (int i = 0; i < n; i++)
-        memcpy(data + (size_t)((comm->rank + i) % n) * bytes, ahead + (size_t)i * bytes, bytes);
-    free(ahead);
+        ph__buffer_copy(part(to, (size_t)i, 1), part(from, (size_t)((first + sign * i + n) % n), 1));
 }
 
-void ph__sim_allgather(const struct ph__sim_comm *comm, void *data, size_t bytes)
+/* Plays a schedule whose parts are numbered by how far ahead their ranks are. An AlltoAll leaves them by how
+ * far behind their ranks are. All parts are as long. */
+static void play_relative(const struct play *play_by_rank)
+{
+    struct play by_distance = *play_by_rank;
+    const int n = by_distance.comm->size, rank = by_distance.comm->rank;
+    const int bytes = (int)ph__buffer_bytes(part(&by_distance.received, 0, 1));
+    const struct parts parts = {
+        ph__sim_allocate((size_t)n * (size_t)bytes), bytes, MPI_BYTE, ALL, NULL, NULL};
+    const bool is_behind = schedule_passes_on(by_distance.kind);
+    by_distance.sent = by_distance.received = parts;
+    turn(&parts, &play_by_rank->sent, n, rank, 1);
+    play(&by_distance);
+    turn(&play_by_rank->received, &parts, n, is_behind ? rank : n - rank, is_behind ? -1 : 1);
+}
+
+/* Plays a schedule with a part for each rank; the own part is copied unless one of the buffers is in place.
+ */
+static void exchange(
+    const struct ph__sim_comm *comm, enum schedule_kind kind, struct parts sent, struct parts received)
+{
+    const size_t rank = (size_t)comm->rank;
+    const bool is_gather = kind == SCHEDULE_GATHER || kind == SCHEDULE_GATHER_BRUCK;
+    if (received.data != MPI_IN_PLACE && sent.data != MPI_IN_PLACE)
+        ph__buffer_copy(part(&received, rank, 1), part(&sent, rank, 1));
+    const struct play played = {comm, kind, comm->size, is_gather ? received : sent, received, MPI_OP_NULL};
+    if (schedule_passes_on(kind) || kind == SCHEDULE_GATHER_BRUCK)
+        play_relative(&played);
+    else
+        play(&played);
+}
+
+static int call_exchange(
+    const struct ph__sim_comm *comm, enum schedule_kind kind, struct parts sent, struct parts received)
+{
+    ph__process_enter();
+    exchange(comm, kind, sent, received);
+    return ph__sim_leave();
+}
+
+static struct parts each(const void *data, int count, MPI_Datatype type)
+{
+    return (struct parts){(void *)(uintptr_t)data, count, type, ALL, NULL, NULL};
+}
+
+static struct parts only(int which, const void *data, int count, MPI_Datatype type)
+{
+    return (struct parts){(void *)(uintptr_t)data, count, type, which, NULL, NULL};
+}
+
+static struct parts listed(const void *data, const int *counts, const int *places, MPI_Datatype type)
+{
+    return (struct parts){(void *)(uintptr_t)data, 0, type, ALL, counts, places};
+}
+
+/* Pass parts between the root, which has `all`, and the others. */
+static int gather(MPI_Comm handle, int root, struct parts own, struct parts all)
+{
+    const struct ph__sim_comm *comm = ph__sim_comm(handle);
+    return call_exchange(comm, SCHEDULE_AT_ONCE, own, comm->rank == root ? all : no_parts);
+}
+
+static int scatter(MPI_Comm handle, int root, struct parts all, struct parts own)
+{
+    const struct ph__sim_comm *comm = ph__sim_comm(handle);
+    return call_exchange(comm, SCHEDULE_AT_ONCE, comm->rank == root ? all : no_parts, own);
+}
+
+PH_MPI(Gather, const void *data, int count, MPI_Datatype type, void *data_out, int count_out,
+    MPI_Datatype type_out, int root, MPI_Comm comm)
+{
+    return gather(comm, root, only(root, data, count, type), each(data_out, count_out, type_out));
+}
+
+PH_MPI(Gatherv, const void *data, int count, MPI_Datatype type, void *data_out, const int counts[],
+    const int places[], MPI_Datatype type_out, int root, MPI_Comm comm)
+{
+    return gather(comm, root, only(root, data, count, type), listed(data_out, counts, places, type_out));
+}
+
+PH_MPI(Scatter, const void *data, int count, MPI_Datatype type, void *data_out, int count_out,
+    MPI_Datatype type_out, int root, MPI_Comm comm)
+{
+    return scatter(comm, root, each(data, count, type), only(root, data_out, count_out, type_out));
+}
+
+PH_MPI(Scatterv, const void *data, const int counts[], const int places[], MPI_Datatype type, void *data_out,
+    int count_out, MPI_Datatype type_out, int root, MPI_Comm comm)
+{
+    return scatter(comm, root, listed(data, counts, places, type), only(root, data_out, count_out, type_out));
+}
+
+static enum schedule_kind choose_allgather(const struct ph__sim_comm *comm, size_t bytes)
 {
     const bool is_short = bytes * (size_t)comm->size < 80 * KIB;
-    const struct ph__parts parts = {.data = data, .count = 1, .item_bytes = bytes};
-    if (ph__sim_choose(PH_RUN_allgather, is_short ? ALLGATHER_BRUCK : ALLGATHER_RING) == ALLGATHER_BRUCK)
-        gather_by_bruck(comm, data, bytes);
-    else
-        gather_along_ring(comm, &parts);
+    return choose(PH_RUN_allgather, is_short ? SCHEDULE_GATHER_BRUCK : SCHEDULE_GATHER);
+}
+
+void ph__sim_allgather(const struct ph__sim_comm *comm, void *data, int bytes)
+{
+    exchange(comm, choose_allgather(comm, (size_t)bytes), each(MPI_IN_PLACE, bytes, MPI_BYTE),
+        each(data, bytes, MPI_BYTE));
 }
 
 PH_MPI(Allgather, const void *data, int count, MPI_Datatype type, void *data_out, int count_out,
     MPI_Datatype type_out, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const size_t bytes = (size_t)count_out * extent_of(type_out);
-    ph__process_enter();
-    if (data != MPI_IN_PLACE)
-        memcpy((char *)data_out + (size_t)comm->rank * bytes, data, part(data, count, type).bytes);
-    ph__sim_allgather(comm, data_out, bytes);
-    ph__process_leave();
-    return MPI_SUCCESS;
+    const size_t bytes = ph__buffer_bytes((struct ph__buffer){data_out, count_out, type_out});
+    return call_exchange(comm, choose_allgather(comm, bytes), only(comm->rank, data, count, type),
+        each(data_out, count_out, type_out));
 }
 
 PH_MPI(Allgatherv, const void *data, int count, MPI_Datatype type, void *data_out, const int counts[],
     const int places[], MPI_Datatype type_out, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct ph__parts parts = {data_out, counts, places, 0, extent_of(type_out)};
-    ph__process_enter();
-    if (data != MPI_IN_PLACE)
-        memcpy(ph__sim_part(&parts, comm->rank).data, data, part(data, count, type).bytes);
-    gather_along_ring(comm, &parts);
-    ph__process_leave();
-    return MPI_SUCCESS;
-}
-
-/* Turns blocks by `first`: block i comes from block first + sign * i. */
-static void turn(char *to, const char *from, int n, int first, int sign, size_t bytes)
-{
-    for (int i = 0; i < n; i++)
-        memcpy(to + (size_t)i * bytes, from + (size_t)((first + sign * i + n) % n) * bytes, bytes);
-}
-
-static void alltoall(const struct ph__sim_comm *comm, const char *data, char *data_out, size_t bytes)
-{
-    static const enum schedule_kind kinds[] = {[ALLTOALL_PAIRWISE] = SCHEDULE_PAIRWISE,
-        [ALLTOALL_AT_ONCE] = SCHEDULE_AT_ONCE,
-        [ALLTOALL_RING] = SCHEDULE_RING_ALLTOALL,
-        [ALLTOALL_BRUCK] = SCHEDULE_BRUCK};
-    const int n = comm->size, by_size = bytes <= 32 * KIB ? ALLTOALL_AT_ONCE : ALLTOALL_PAIRWISE;
-    const enum schedule_kind kind =
-        kinds[ph__sim_choose(PH_RUN_alltoall, bytes <= 256 && n >= 8 ? ALLTOALL_BRUCK : by_size)];
-    struct ph__play played = {.comm = comm,
-        .schedule = {kind, (uint32_t)n, (size_t)n * bytes, NULL},
-        .place = (uint32_t)comm->rank,
-        .item_bytes = 1,
-        .buffer = data_out,
-        .source = data};
-    const size_t own = (size_t)comm->rank * bytes;
-    memcpy(data_out + own, data + own, bytes);
-    if (n == 1)
-        return;
-    if (!schedule_passes_on(kind)) {
-        ph__sim_play(&played);
-        return;
-    }
-    played.source = NULL;
-    played.buffer = ph__sim_allocate((size_t)n * bytes);
-    turn(played.buffer, data, n, comm->rank, 1, bytes);
-    ph__sim_play(&played);
-    turn(data_out, played.buffer, n, comm->rank, -1, bytes); /* block i is the one from i behind */
-    free(played.buffer);
+    return call_exchange(comm, SCHEDULE_GATHER, only(comm->rank, data, count, type),
+        listed(data_out, counts, places, type_out));
 }
 
 PH_MPI(Alltoall, const void *data, int count, MPI_Datatype type, void *data_out, int count_out,
     MPI_Datatype type_out, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const size_t bytes = (size_t)count_out * extent_of(type_out);
-    (void)count;
-    (void)type;
-    ph__process_enter();
-    void *copy = data == MPI_IN_PLACE ? ph__sim_copy(data_out, bytes * (size_t)comm->size) : NULL;
-    alltoall(comm, copy != NULL ? copy : data, data_out, bytes);
-    free(copy);
-    ph__process_leave();
-    return MPI_SUCCESS;
+    const struct parts received = each(data_out, count_out, type_out);
+    const size_t bytes = ph__buffer_bytes(part(&received, 0, 1));
+    const enum schedule_kind by_size = bytes <= 32 * KIB ? SCHEDULE_AT_ONCE : SCHEDULE_PAIRWISE;
+    struct parts sent = each(data, count, type);
+    if (data == MPI_IN_PLACE)
+        sent = each(duplicate(part(&received, 0, (size_t)comm->size)).data, count_out, type_out);
+    return call_exchange(comm,
+        choose(PH_RUN_alltoall, bytes <= 256 && comm->size >= 8 ? SCHEDULE_BRUCK : by_size), sent, received);
 }
 
-/* Sends all at once; also in place, as what is sent is copied before anything is received. */
 PH_MPI(Alltoallv, const void *data, const int counts[], const int places[], MPI_Datatype type, void *data_out,
     const int counts_out[], const int places_out[], MPI_Datatype type_out, MPI_Comm handle)
 {
-    const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const struct ph__parts received = {data_out, counts_out, places_out, 0, extent_of(type_out)};
-    const bool is_there = data != MPI_IN_PLACE;
-    const struct ph__parts sent =
-        is_there ? (struct ph__parts){(char *)(uintptr_t)data, counts, places, 0, extent_of(type)} : received;
-    const int n = comm->size;
-    int32_t *numbers = ph__sim_allocate(2 * (size_t)n * sizeof *numbers);
-    size_t num_started = 0;
-    ph__process_enter();
-    for (int is_send = 0; is_send < 2; is_send++)
-        for (int distance = 1; distance < n; distance++) {
-            const int peer = (comm->rank + (is_send ? distance : n - distance)) % n;
-            const struct ph__part passed = ph__sim_part(is_send ? &sent : &received, peer);
-            numbers[num_started++] = start(comm, is_send, peer, passed.data, passed.bytes);
-        }
-    const struct ph__part own = ph__sim_part(&sent, comm->rank);
-    if (is_there)
-        memcpy(ph__sim_part(&received, comm->rank).data, own.data, own.bytes);
-    (void)ph__request_finish_all(numbers, num_started);
-    free(numbers);
-    ph__process_leave();
-    return MPI_SUCCESS;
+    const struct parts received = listed(data_out, counts_out, places_out, type_out);
+    const bool is_in_place = data == MPI_IN_PLACE; /* data that are sent are copied before any arrive */
+    return call_exchange(ph__sim_comm(handle), SCHEDULE_AT_ONCE,
+        is_in_place ? received : listed(data, counts, places, type), received);
 }

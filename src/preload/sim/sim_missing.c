@@ -1,5 +1,6 @@
-/* Functions of MPI that are not simulated end the program with their names. The definitions are weak, so that
- * those of functions that are simulated win; mpi.h, which declares them with their types, is not included. */
+/* Functions of MPI that are neither simulated nor local to a process end the program with their names. The
+ * definitions are weak, so that those of functions that are simulated win; mpi.h, which declares them with
+ * their types, is not included. */
 #include "preload/sim/sim_process.h"
 
 static void refuse(const char *name)
@@ -25,5 +26,7 @@ static void refuse(const char *name)
 #define CALL(name, ...) MISSING(MPI_##name)
 #define LARGE(name, ...) MISSING(MPI_##name) MISSING(MPI_##name##_c)
 #define NAME(name) MISSING(MPI_##name)
+#define LOCAL(...)
+#define LOCAL_OF(...)
 #define EXTENSION(name, ...) MISSING(MPIX_##name)
 #include "preload/mpi_calls.def"

@@ -1,8 +1,13 @@
-/* The MPI that a simulated process is given in place of Open MPI's or MPICH's: one source, compiled against
- * either's mpi.h, whose constants and handles programs have been compiled with. Handles that are made here
- * are small numbers, which neither library uses.
+/* The MPI that a simulated process uses: one source, compiled against Open MPI's mpi.h and MPICH's. Messages,
+ * collectives, communicators and time are simulated. Everything else is the business of one process, and is
+ * left to the MPI that the program is linked with: datatypes, operations, attributes, error handlers, and so
+ * on. That MPI begins in each process as if it were alone.
  *
- * Errors end the program, whatever its error handlers are. */
+ *     program ──MPI_Send──────> preload/sim ──records──> phloem sim run
+ *             ──MPI_Type_size─> libmpi, which preload/sim uses, too
+ *
+ * A communicator is one of that MPI with a single process; an attribute of it is what is simulated. A request
+ * is a small number. Errors in simulated calls end the program, whatever its error handlers are. */
 #ifndef PH_PRELOAD_SIM_MPI_H
 #define PH_PRELOAD_SIM_MPI_H
 
@@ -12,65 +17,13 @@
 
 #include "preload/sim/sim_process.h"
 
-/* Defines MPI_<name> and PMPI_<name>, which is the same. The library does not call MPI_<name> itself. */
+/* Defines MPI_<name> and PMPI_<name>, which is the same. The library does not call MPI_<name> itself; it
+ * calls PMPI_<name> of the functions that it does not define. */
 #define PH_MPI_RETURNS(result, name, ...)                                          \
     result PMPI_##name(__VA_ARGS__);                                               \
     extern __typeof(PMPI_##name) MPI_##name __attribute__((alias("PMPI_" #name))); \
     result PMPI_##name(__VA_ARGS__)
 #define PH_MPI(name, ...) PH_MPI_RETURNS(int, name, __VA_ARGS__)
-
-#define PH_HANDLE_BASE 4096
-#define PH_HANDLE(type, number) ((type)(intptr_t)(PH_HANDLE_BASE + (number)))
-#define PH_HANDLE_NUMBER(handle) ((intptr_t)(handle)-PH_HANDLE_BASE)
-
-/* Allocate memory, or end the program; the copy is of `bytes` bytes. Freed by free. */
-void *ph__sim_allocate(size_t bytes);
-void *ph__sim_copy(const void *data, size_t bytes);
-
-/* ---- types and operations: sim_type.c ---- */
-
-enum ph__sim_op_kind {
-    PH_OP_SUM,
-    PH_OP_PROD,
-    PH_OP_MAX,
-    PH_OP_MIN,
-    PH_OP_LAND,
-    PH_OP_LOR,
-    PH_OP_LXOR,
-    PH_OP_BAND,
-    PH_OP_BOR,
-    PH_OP_BXOR,
-    PH_OP_MAXLOC,
-    PH_OP_MINLOC,
-    PH_OP_USER
-};
-
-struct ph__sim_type {
-    MPI_Datatype handle;
-    size_t bytes;  /* without gaps */
-    size_t extent; /* of an item in memory */
-    /* to = from op to, for `count` items; returns false for an operation that the type does not have. */
-    bool (*reduce)(enum ph__sim_op_kind kind, const void *from, void *to, size_t count);
-};
-
-struct ph__sim_op {
-    MPI_Op handle;
-    enum ph__sim_op_kind kind;
-    bool commutes;
-    MPI_User_function *user;
-};
-
-/* Return what a handle stands for; they end the program where it is not simulated. */
-const struct ph__sim_type *ph__sim_type(MPI_Datatype handle);
-const struct ph__sim_op *ph__sim_op(MPI_Op handle);
-
-/* A reduction of `count` items. */
-struct ph__sim_reduction {
-    const struct ph__sim_type *type;
-    const struct ph__sim_op *op;
-};
-/* to = from op to. It counts as computation. */
-void ph__sim_reduce(const struct ph__sim_reduction *reduction, const void *from, void *to, size_t count);
 
 /* ---- communicators: sim_comm.c ---- */
 
@@ -78,15 +31,61 @@ struct ph__sim_comm {
     uint32_t context; /* even; that of its collectives is one more */
     int rank, size;
     int32_t *ranks; /* (size) of the world */
-    MPI_Comm handle;
-    size_t number; /* in the list of all */
-    char name[MPI_MAX_OBJECT_NAME];
 };
+/* Returns what a handle stands for. */
 const struct ph__sim_comm *ph__sim_comm(MPI_Comm handle);
+
+/* ---- calls and data: sim_request.c ---- */
+
+/* Allocates memory, or ends the program. It is freed at the end of the call. */
+void *ph__sim_allocate(size_t bytes);
+/* Ends a call that ph__process_enter has begun; returns MPI_SUCCESS. */
+int ph__sim_leave(void);
+
+struct ph__buffer {
+    void *data;
+    int count;
+    MPI_Datatype type;
+};
+/* Returns the bytes of the data, without gaps. */
+size_t ph__buffer_bytes(struct ph__buffer buffer);
+/* Copies data between buffers, which may have different types. */
+void ph__buffer_copy(struct ph__buffer to, struct ph__buffer from);
+
+/* ---- requests: sim_request.c ---- */
+
+struct ph__request {
+    bool is_used, is_send, is_synchronous;
+    bool is_persistent, is_active;
+    int32_t peer, tag; /* peer: of the world */
+    uint32_t context;
+    struct ph__buffer buffer;
+    size_t bytes;
+    const struct ph__sim_comm *comm; /* the caller's; NULL: a collective's */
+    int32_t next;                    /* in the free list */
+};
+
+/* Adds a request, which the caller has filled but for `bytes`; returns its number. */
+int32_t ph__request_add(struct ph__request request);
+struct ph__request *ph__request_at(int32_t number);
+void ph__request_remove(int32_t number);
+/* Sends or receives. A send's data are copied at once. */
+void ph__request_start(int32_t number);
+/* Adds and starts a request. */
+int32_t ph__request_begin(struct ph__request request);
+/* Sends, and waits as long as the sender of a blocking message does. */
+void ph__request_send(struct ph__request request);
+/* Adds a request to those that the next WAIT is about. */
+void ph__request_watch(int32_t number);
+/* Takes the result of a WAIT if the request is done, with the data; frees the request unless it is
+ * persistent. */
+bool ph__request_take(int32_t number, struct ph__run_result *result_out);
+/* Waits for all `count` requests, and takes them; gives the result of the last. */
+struct ph__run_result ph__request_finish_all(const int32_t *numbers, size_t count);
 
 /* ---- collectives: sim_collective.c ---- */
 
 /* Gathers `bytes` of each rank in `data`, where the own ones stand in their place. */
-void ph__sim_allgather(const struct ph__sim_comm *comm, void *data, size_t bytes);
+void ph__sim_allgather(const struct ph__sim_comm *comm, void *data, int bytes);
 
 #endif

@@ -1,38 +1,27 @@
 /* Messages between two ranks, and requests. */
-#include <limits.h>
-#include <string.h>
-
 #include "preload/sim/sim_mpi.h"
+
+/* Requests have handles that neither library uses. */
+#define HANDLE_BASE 4096
+#define HANDLE(number) ((MPI_Request)(intptr_t)(HANDLE_BASE + (number)))
+#define NUMBER(handle) ((int32_t)((intptr_t)(handle)-HANDLE_BASE))
 
 static struct ph__request request_of(
     const void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm handle)
 {
     const struct ph__sim_comm *comm = ph__sim_comm(handle);
-    const size_t bytes = (size_t)count * ph__sim_type(type)->extent;
-    struct ph__request request = {.is_nobody = peer == MPI_PROC_NULL,
-        .peer = PH_RUN_ANY,
+    struct ph__request request = {.peer = peer == MPI_PROC_NULL ? PH_RUN_NOBODY : PH_RUN_ANY,
         .tag = tag == MPI_ANY_TAG ? PH_RUN_ANY : tag,
         .context = comm->context,
-        .runs = {(char *)(uintptr_t)data, bytes, bytes, bytes},
-        .communicator = comm};
-    if (request.is_nobody || peer == MPI_ANY_SOURCE)
+        .buffer = {(void *)(uintptr_t)data, count, type},
+        .comm = comm};
+    if (peer == MPI_PROC_NULL || peer == MPI_ANY_SOURCE)
         return request;
-    if (peer < 0 || peer >= comm->size || count < 0)
-        ph__process_fail(2, "rank %u names rank %d of a communicator of %d, and %d items",
-            ph__process()->rank, peer, comm->size, count);
-    if (bytes > INT_MAX)
-        ph__process_fail(2, "messages of 2 GiB and more are not simulated (rank %u)", ph__process()->rank);
+    if (peer < 0 || peer >= comm->size)
+        ph__process_fail(
+            2, "rank %u names rank %d of a communicator of %d", ph__process()->rank, peer, comm->size);
     request.peer = comm->ranks[peer];
     return request;
-}
-
-static int32_t start(struct ph__request request, bool is_send, bool is_synchronous)
-{
-    request.is_send = is_send;
-    request.is_synchronous = is_synchronous;
-    const int32_t number = ph__request_add(&request);
-    ph__request_start(number);
-    return number;
 }
 
 static void fill_status(
@@ -43,10 +32,10 @@ static void fill_status(
     int source = 0;
     while (result->source != PH_RUN_ANY && comm->ranks[source] != result->source)
         source++;
-    memset(status, 0, sizeof *status);
     status->MPI_SOURCE = result->source == PH_RUN_ANY ? MPI_PROC_NULL : source;
     status->MPI_TAG = result->tag == PH_RUN_ANY ? MPI_ANY_TAG : result->tag;
-    status->PH_STATUS_BYTES = (__typeof(status->PH_STATUS_BYTES))result->bytes;
+    PMPI_Status_set_elements(status, MPI_BYTE, (int)result->bytes);
+    PMPI_Status_set_cancelled(status, 0);
 }
 
 static void fill_empty_status(MPI_Status *status)
@@ -59,68 +48,95 @@ static void fill_empty_status(MPI_Status *status)
 
 /* ---- blocking ---- */
 
-static int send_and_wait(struct ph__request request, bool is_synchronous)
+static int send(struct ph__request request, bool is_synchronous)
 {
     ph__process_enter();
-    request.is_send = true;
     request.is_synchronous = is_synchronous;
-    if (!ph__request_send_eagerly(&request)) {
-        const int32_t number = start(request, true, is_synchronous);
-        (void)ph__request_finish_all(&number, 1);
-    }
-    ph__process_leave();
+    ph__request_send(request);
+    return ph__sim_leave();
+}
+
+static int begin(struct ph__request request, bool is_send, bool is_synchronous, MPI_Request *handle_out)
+{
+    ph__process_enter();
+    request.is_send = is_send;
+    request.is_synchronous = is_synchronous;
+    *handle_out = HANDLE(ph__request_begin(request));
+    return ph__sim_leave();
+}
+
+static int prepare(struct ph__request request, bool is_send, bool is_synchronous, MPI_Request *handle_out)
+{
+    request.is_send = is_send;
+    request.is_synchronous = is_synchronous;
+    request.is_persistent = true;
+    *handle_out = HANDLE(ph__request_add(request));
     return MPI_SUCCESS;
 }
 
-PH_MPI(Send, const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+#define SENDS(name, start_name, prepare_name, is_synchronous)                                            \
+    PH_MPI(name, const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)         \
+    {                                                                                                    \
+        return send(request_of(data, count, type, to, tag, comm), is_synchronous);                       \
+    }                                                                                                    \
+    PH_MPI(start_name, const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,   \
+        MPI_Request *handle_out)                                                                         \
+    {                                                                                                    \
+        return begin(request_of(data, count, type, to, tag, comm), true, is_synchronous, handle_out);    \
+    }                                                                                                    \
+    PH_MPI(prepare_name, const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, \
+        MPI_Request *handle_out)                                                                         \
+    {                                                                                                    \
+        return prepare(request_of(data, count, type, to, tag, comm), true, is_synchronous, handle_out);  \
+    }
+SENDS(Send, Isend, Send_init, false)
+SENDS(Rsend, Irsend, Rsend_init, false)
+SENDS(Ssend, Issend, Ssend_init, true)
+
+PH_MPI(Irecv, void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+    MPI_Request *handle_out)
 {
-    return send_and_wait(request_of(data, count, type, to, tag, comm), false);
+    return begin(request_of(data, count, type, from, tag, comm), false, false, handle_out);
 }
 
-PH_MPI(Rsend, const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+PH_MPI(Recv_init, void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+    MPI_Request *handle_out)
 {
-    return send_and_wait(request_of(data, count, type, to, tag, comm), false);
+    return prepare(request_of(data, count, type, from, tag, comm), false, false, handle_out);
 }
 
-PH_MPI(Ssend, const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+/* Receives, and sends before that if there is anything to send, which the receive may overwrite. */
+static int receive(struct ph__request request, struct ph__request *sent, MPI_Status *status)
 {
-    return send_and_wait(request_of(data, count, type, to, tag, comm), true);
+    int32_t numbers[2], count = 0;
+    ph__process_enter();
+    if (sent != NULL) {
+        sent->is_send = true;
+        numbers[count++] = ph__request_begin(*sent);
+    }
+    numbers[count++] = ph__request_begin(request);
+    const struct ph__run_result result = ph__request_finish_all(numbers, (size_t)count);
+    fill_status(status, request.comm, &result);
+    return ph__sim_leave();
 }
 
 PH_MPI(Recv, void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
-    ph__process_enter();
-    const int32_t number = start(request_of(data, count, type, from, tag, comm), false, false);
-    const struct ph__run_result result = ph__request_finish_all(&number, 1);
-    fill_status(status, ph__sim_comm(comm), &result);
-    ph__process_leave();
-    return MPI_SUCCESS;
-}
-
-static int send_and_receive(
-    struct ph__request send, struct ph__request receive, const struct ph__sim_comm *comm, MPI_Status *status)
-{
-    ph__process_enter();
-    const int32_t to = start(send, true, false); /* copies what the receive may overwrite */
-    const int32_t numbers[] = {to, start(receive, false, false)};
-    const struct ph__run_result result = ph__request_finish_all(numbers, 2);
-    fill_status(status, comm, &result);
-    ph__process_leave();
-    return MPI_SUCCESS;
+    return receive(request_of(data, count, type, from, tag, comm), NULL, status);
 }
 
 PH_MPI(Sendrecv, const void *data, int count, MPI_Datatype type, int to, int tag, void *data_out, int most,
     MPI_Datatype type_out, int from, int tag_out, MPI_Comm comm, MPI_Status *status)
 {
-    return send_and_receive(request_of(data, count, type, to, tag, comm),
-        request_of(data_out, most, type_out, from, tag_out, comm), ph__sim_comm(comm), status);
+    struct ph__request sent = request_of(data, count, type, to, tag, comm);
+    return receive(request_of(data_out, most, type_out, from, tag_out, comm), &sent, status);
 }
 
 PH_MPI(Sendrecv_replace, void *data, int count, MPI_Datatype type, int to, int tag, int from, int tag_out,
     MPI_Comm comm, MPI_Status *status)
 {
-    return send_and_receive(request_of(data, count, type, to, tag, comm),
-        request_of(data, count, type, from, tag_out, comm), ph__sim_comm(comm), status);
+    struct ph__request sent = request_of(data, count, type, to, tag, comm);
+    return receive(request_of(data, count, type, from, tag_out, comm), &sent, status);
 }
 
 static bool probe(int from, int tag, MPI_Comm handle, bool is_test, MPI_Status *status)
@@ -128,7 +144,7 @@ static bool probe(int from, int tag, MPI_Comm handle, bool is_test, MPI_Status *
     const struct ph__request request = request_of(NULL, 0, MPI_BYTE, from, tag, handle);
     struct ph__run_result result = {.is_done = true, .source = PH_RUN_ANY, .tag = PH_RUN_ANY};
     ph__process_enter();
-    if (!request.is_nobody) {
+    if (request.peer != PH_RUN_NOBODY) {
         ph__process_ask((struct ph__run_record){.kind = PH_RUN_PROBE,
             .is_test = is_test,
             .peer = request.peer,
@@ -137,8 +153,8 @@ static bool probe(int from, int tag, MPI_Comm handle, bool is_test, MPI_Status *
         result = ph__process()->own->probed;
     }
     if (result.is_done)
-        fill_status(status, request.communicator, &result);
-    ph__process_leave();
+        fill_status(status, request.comm, &result);
+    ph__sim_leave();
     return result.is_done;
 }
 
@@ -154,73 +170,14 @@ PH_MPI(Iprobe, int from, int tag, MPI_Comm comm, int *is_there_out, MPI_Status *
     return MPI_SUCCESS;
 }
 
-PH_MPI(Get_count, const MPI_Status *status, MPI_Datatype type, int *count_out)
-{
-    const size_t extent = ph__sim_type(type)->extent, bytes = (size_t)status->PH_STATUS_BYTES;
-    *count_out = extent == 0 ? 0 : bytes % extent != 0 ? MPI_UNDEFINED : (int)(bytes / extent);
-    return MPI_SUCCESS;
-}
-
-/* ---- not blocking ---- */
-
-static int start_for(struct ph__request request, bool is_send, bool is_synchronous, MPI_Request *handle_out)
-{
-    ph__process_enter();
-    *handle_out = PH_HANDLE(MPI_Request, start(request, is_send, is_synchronous));
-    ph__process_leave();
-    return MPI_SUCCESS;
-}
-
-PH_MPI(Isend, const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-    MPI_Request *request)
-{
-    return start_for(request_of(data, count, type, to, tag, comm), true, false, request);
-}
-
-PH_MPI(Irsend, const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-    MPI_Request *request)
-{
-    return start_for(request_of(data, count, type, to, tag, comm), true, false, request);
-}
-
-PH_MPI(Issend, const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-    MPI_Request *request)
-{
-    return start_for(request_of(data, count, type, to, tag, comm), true, true, request);
-}
-
-PH_MPI(
-    Irecv, void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
-{
-    return start_for(request_of(data, count, type, from, tag, comm), false, false, request);
-}
-
-static int prepare(struct ph__request request, bool is_send, MPI_Request *handle_out)
-{
-    request.is_send = is_send;
-    request.is_persistent = true;
-    *handle_out = PH_HANDLE(MPI_Request, ph__request_add(&request));
-    return MPI_SUCCESS;
-}
-
-PH_MPI(Send_init, const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-    MPI_Request *request)
-{
-    return prepare(request_of(data, count, type, to, tag, comm), true, request);
-}
-
-PH_MPI(Recv_init, void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-    MPI_Request *request)
-{
-    return prepare(request_of(data, count, type, from, tag, comm), false, request);
-}
+/* ---- requests ---- */
 
 /* Returns a handle's request; NULL: it is MPI_REQUEST_NULL. */
 static struct ph__request *find(MPI_Request handle)
 {
     if (handle == MPI_REQUEST_NULL)
         return NULL;
-    struct ph__request *request = ph__request_at((int32_t)PH_HANDLE_NUMBER(handle));
+    struct ph__request *request = ph__request_at(NUMBER(handle));
     if (request == NULL)
         ph__process_fail(2, "rank %u uses a request that it does not have", ph__process()->rank);
     return request;
@@ -231,9 +188,8 @@ PH_MPI(Startall, int count, MPI_Request *handles)
     ph__process_enter();
     for (int i = 0; i < count; i++)
         if (find(handles[i]) != NULL)
-            ph__request_start((int32_t)PH_HANDLE_NUMBER(handles[i]));
-    ph__process_leave();
-    return MPI_SUCCESS;
+            ph__request_start(NUMBER(handles[i]));
+    return ph__sim_leave();
 }
 
 PH_MPI(Start, MPI_Request *handle)
@@ -246,7 +202,7 @@ PH_MPI(Request_free, MPI_Request *handle)
 {
     const struct ph__request *request = find(*handle);
     if (request != NULL && !request->is_active)
-        ph__request_remove((int32_t)PH_HANDLE_NUMBER(*handle));
+        ph__request_remove(NUMBER(*handle));
     *handle = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
 }
@@ -286,9 +242,9 @@ static void take(struct completion *completion, int i)
             fill_empty_status(status_at(completion, i));
         return;
     }
-    const struct ph__sim_comm *comm = request->communicator;
+    const struct ph__sim_comm *comm = request->comm;
     const bool is_send = request->is_send, is_persistent = request->is_persistent;
-    if (!ph__request_take((int32_t)PH_HANDLE_NUMBER(completion->handles[i]), &result))
+    if (!ph__request_take(NUMBER(completion->handles[i]), &result))
         return;
     if (is_send)
         fill_empty_status(status_at(completion, i));
@@ -301,39 +257,20 @@ static void take(struct completion *completion, int i)
         completion->handles[i] = MPI_REQUEST_NULL;
 }
 
-/* Asks for the requests that the simulator knows; returns false where a test of all has failed. */
-static bool ask(struct completion *completion)
-{
-    const struct ph__run_result *results = ph__process()->own->results;
-    bool is_over = true;
-    for (int i = 0; i < completion->count; i++)
-        if (active_at(completion, i) != NULL)
-            ph__request_watch((int32_t)PH_HANDLE_NUMBER(completion->handles[i]));
-    ph__process_ask((struct ph__run_record){
-        .kind = PH_RUN_WAIT, .mode = completion->mode, .is_test = completion->is_test});
-    for (int i = 0; i < completion->count; i++) {
-        const struct ph__request *request = active_at(completion, i);
-        if (request != NULL && !request->is_nobody)
-            is_over &= results[PH_HANDLE_NUMBER(completion->handles[i])].is_done;
-    }
-    return is_over || completion->mode != PH_RUN_ALL;
-}
-
 static void complete(struct completion *completion)
 {
-    int nobody = -1;
     ph__process_enter();
-    for (int i = completion->count; i-- > 0;) {
-        const struct ph__request *request = active_at(completion, i);
-        completion->num_active += request != NULL;
-        nobody = request != NULL && request->is_nobody ? i : nobody;
-    }
-    if (nobody >= 0 && completion->mode != PH_RUN_ALL)
-        take(completion, nobody); /* done at once: nothing else need be */
-    else if (completion->num_active == 0 || ask(completion))
-        for (int i = 0; i < completion->count; i++)
-            take(completion, i);
-    ph__process_leave();
+    for (int i = 0; i < completion->count; i++)
+        if (active_at(completion, i) != NULL) {
+            completion->num_active++;
+            ph__request_watch(NUMBER(completion->handles[i]));
+        }
+    if (completion->num_active > 0)
+        ph__process_ask((struct ph__run_record){
+            .kind = PH_RUN_WAIT, .mode = completion->mode, .is_test = completion->is_test});
+    for (int i = 0; i < completion->count; i++)
+        take(completion, i);
+    ph__sim_leave();
 }
 
 PH_MPI(Waitall, int count, MPI_Request *handles, MPI_Status *statuses)
