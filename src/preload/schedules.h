@@ -1,5 +1,5 @@
 /* Schedules of messages: what each rank sends and receives, step after step, in collectives by named
- * algorithms. The collectives of the simulated MPI (preload/sim) are played from them. Simulators and MPIs
+ * algorithms. Collectives of simulated programs (preload/sim) are played from them. Simulators and MPIs
  * run the same ones in benchmarks, so that only their times can differ. Includes nothing of Phloem: peers
  * compile it too.
  *

@@ -106,7 +106,7 @@ static ph_status list_libraries(const char *loader, const char *path, bool *has_
     return id > 0 && list != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "cannot start %s", loader);
 }
 
-/* Finds the simulated MPI for the one that the program is linked with. */
+/* Finds the library for the MPI that the program is linked with. */
 static ph_status find_library(struct ph__arena *arena, const char *program, const char **library_out)
 {
     char loader[PATH_MAX];

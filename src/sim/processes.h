@@ -1,5 +1,5 @@
 /* The processes of `phloem sim run`: finds out which MPI a program is linked with, starts it once a rank,
- * with the simulated MPI preloaded, and watches how the processes end. */
+ * with the library that simulates it preloaded, and watches how the processes end. */
 #ifndef PH_SIM_PROCESSES_H
 #define PH_SIM_PROCESSES_H
 
@@ -8,7 +8,7 @@
 
 struct ph__processes_options {
     const char *const *arguments; /* the program's, and NULL; borrowed */
-    const char *preload;          /* libraries that come before the simulated MPI, or NULL; borrowed */
+    const char *preload;          /* libraries that come before that one, or NULL; borrowed */
     const struct ph__fabric *fabric;
     size_t num_ranks;
     bool is_compute_free;

@@ -159,7 +159,8 @@ ends_with 2 "'./script' is a script" 2 ./script
 [ ! -x /sbin/ldconfig ] || ends_with 2 "'/sbin/ldconfig' is linked statically" 2 /sbin/ldconfig
 [ ! -e "$other" ] || ends_with 2 'is linked with two MPIs' 2 "$other"
 ends_with 2 "unknown algorithm 'rings'; did you mean 'ring'?" 2 --collective allreduce=rings "$program" host
-ends_with 2 "as in allreduce=ring; not 'sum=ring'" 2 --collective sum=ring "$program" host
+ends_with 2 "unknown collective 'alreduce'; did you mean 'allreduce'?" 2 --collective alreduce=ring "$program" host
+ends_with 2 "as in allreduce=ring, not 'ring'" 2 --collective ring "$program" host
 ends_with 2 "--speed must be a number above 0, not '0'" 2 --speed 0 "$program" host
 status=0
 "$PH_BINARY_DIR/phloem" sim run "$program" >stdout 2>stderr || status=$?

@@ -50,32 +50,29 @@ static const char *const algorithms[][PH_RUN_MOST_ALGORITHMS] = {
 #undef NAMES
 };
 
-static size_t find(const char *const *names, size_t count, const char *name, size_t length)
+/* Finds a word in a list of at most `most` names, which NULL may end before. */
+static ph_status find(
+    const char *what, const char *word, const char *const *names, size_t most, size_t *index_out)
 {
     size_t i = 0;
-    while (
-        i < count && (names[i] == NULL || strlen(names[i]) != length || memcmp(names[i], name, length) != 0))
+    while (i < most && names[i] != NULL && strcmp(names[i], word) != 0)
         i++;
-    return i;
+    *index_out = i;
+    return i < most && names[i] != NULL ? PH_OK : cli_unknown(what, word, names, i);
 }
 
 /* Takes a choice such as allreduce=ring. */
 static ph_status choose(struct request *request, const char *choice)
 {
+    char name[32];
+    size_t collective, chosen;
     const size_t length = strcspn(choice, "=");
-    const char *algorithm = choice[length] == '=' ? choice + length + 1 : "";
-    const size_t collective = find(collectives, PH_RUN_NUM_COLLECTIVES, choice, length);
-    if (collective == PH_RUN_NUM_COLLECTIVES)
+    if (choice[length] != '=')
         return ph_fail(PH_ERROR_USAGE,
-            "--collective: must be one of allreduce, alltoall, bcast, allgather, and its algorithm, as in "
-            "allreduce=ring; not '%s'",
-            choice);
-    const size_t chosen = find(algorithms[collective], PH_RUN_MOST_ALGORITHMS, algorithm, strlen(algorithm));
-    size_t num_known = 0;
-    while (num_known < PH_RUN_MOST_ALGORITHMS && algorithms[collective][num_known] != NULL)
-        num_known++;
-    if (chosen == PH_RUN_MOST_ALGORITHMS)
-        return cli_unknown("algorithm", algorithm, algorithms[collective], num_known);
+            "--collective must be a collective and its algorithm, as in allreduce=ring, not '%s'", choice);
+    snprintf(name, sizeof name, "%.*s", (int)length, choice);
+    PH_TRY(find("collective", name, collectives, PH_RUN_NUM_COLLECTIVES, &collective));
+    PH_TRY(find("algorithm", choice + length + 1, algorithms[collective], PH_RUN_MOST_ALGORITHMS, &chosen));
     request->algorithms[collective] = (int8_t)chosen;
     return PH_OK;
 }

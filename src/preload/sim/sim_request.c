@@ -59,12 +59,17 @@ static bool is_dense(MPI_Datatype type)
 
 size_t ph__buffer_bytes(struct ph__buffer buffer)
 {
-    const size_t bytes = buffer.count > 0 ? (size_t)buffer.count * item_bytes(buffer.type) : 0;
-    if (buffer.count < 0 || bytes > INT_MAX)
-        ph__process_fail(2,
-            "messages of %d items of %zu bytes are not simulated, only those below 2 GiB (rank %u)",
-            buffer.count, item_bytes(buffer.type), ph__process()->rank);
-    return bytes;
+    if (buffer.count < 0)
+        ph__process_fail(2, "rank %u passes %d items", ph__process()->rank, buffer.count);
+    return buffer.count > 0 ? (size_t)buffer.count * item_bytes(buffer.type) : 0;
+}
+
+/* Gives a number of bytes to functions that take an int. */
+static int limited(size_t bytes)
+{
+    if (bytes > INT_MAX)
+        ph__process_fail(2, "messages of 2 GiB and more are not simulated (rank %u)", ph__process()->rank);
+    return (int)bytes;
 }
 
 static void pack(struct ph__buffer buffer, size_t bytes, void *packed)
@@ -75,7 +80,7 @@ static void pack(struct ph__buffer buffer, size_t bytes, void *packed)
     if (is_dense(buffer.type))
         memcpy(packed, buffer.data, bytes);
     else
-        PMPI_Pack(buffer.data, buffer.count, buffer.type, packed, (int)bytes, &at, MPI_COMM_SELF);
+        PMPI_Pack(buffer.data, buffer.count, buffer.type, packed, limited(bytes), &at, MPI_COMM_SELF);
 }
 
 static void unpack(struct ph__buffer buffer, size_t bytes, const void *packed)
@@ -87,7 +92,8 @@ static void unpack(struct ph__buffer buffer, size_t bytes, const void *packed)
     if (is_dense(buffer.type))
         memcpy(buffer.data, packed, bytes);
     else if (bytes % item == 0)
-        PMPI_Unpack(packed, (int)bytes, &at, buffer.data, (int)(bytes / item), buffer.type, MPI_COMM_SELF);
+        PMPI_Unpack(
+            packed, limited(bytes), &at, buffer.data, (int)(bytes / item), buffer.type, MPI_COMM_SELF);
     else
         ph__process_fail(
             2, "a message that ends within an item is not simulated (rank %u)", ph__process()->rank);
@@ -194,7 +200,7 @@ int32_t ph__request_add(struct ph__request request)
     else
         number = num_requests++;
     request.is_used = true;
-    request.bytes = ph__buffer_bytes(request.buffer);
+    request.bytes = (size_t)limited(ph__buffer_bytes(request.buffer));
     if (is_derived(request.buffer.type))
         PMPI_Type_dup(request.buffer.type, &request.buffer.type);
     requests[number] = request;
@@ -243,7 +249,7 @@ int32_t ph__request_begin(struct ph__request request)
 void ph__request_send(struct ph__request request)
 {
     request.is_send = true;
-    request.bytes = ph__buffer_bytes(request.buffer);
+    request.bytes = (size_t)limited(ph__buffer_bytes(request.buffer));
     if (!request.is_synchronous && request.bytes < ph__process()->memory->eager_bytes) {
         ph__process_post(record_of(&request, PH_RUN_NO_REQUEST));
     } else {
