@@ -111,6 +111,10 @@ awk '/"seconds":/ && !found++ { gsub(",", ""); exit !($2 > .02 && $2 < .05) }' r
 simulate 3 --quiet "$program" host
 sort stdout | tr '\n' ' ' | grep -q '^rank 0 on h0 rank 1 on h1 rank 2 on h2 $' || complain 'ranks are on other hosts'
 
+# The program's own MPI begins alone, even where a launcher of that MPI has left its environment.
+launch 1 "$PH_BINARY_DIR/phloem" sim run --no-compute -n 2 --topology star.yaml "$program" messages
+[ "$(grep -c '^rank .* of 2 has 0 mistakes' "$work/stdout")" -eq 2 ] || complain 'a simulation below mpirun fails'
+
 # A library that stands before MPI sees the calls, and calls the simulated MPI.
 PH_TEST_TRAFFIC=$work/traffic
 export PH_TEST_TRAFFIC
