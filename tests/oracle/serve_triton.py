@@ -468,7 +468,7 @@ def main(program):
         run(program, "predict", made, data / "test.tsv", "--out", folder / "scores.npy")
         wanted[version] = np.load(folder / "scores.npy").reshape(-1)
         shutil.copytree(made, repository / "click" / str(version))
-    (repository / "click" / "serve.yaml").write_text("versions: all\nmax_batch: 32\n")
+    (repository / "click" / "serve.yaml").write_text("versions: all\nmax_batch: 32\nmax_queue_delay_us: 300\n")
     rows = Rows(data / "test.tsv")
     assert not np.array_equal(wanted[1], wanted[2])
     with served(program, repository) as (rest, grpc, address, metrics):
