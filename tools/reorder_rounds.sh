@@ -51,7 +51,7 @@ finds_order() {
     echo "order $1 $(xargs <"$folder/$3.txt")"
 }
 
-# measures ROUND ALGORITHM VARIANT SUMS [OPTION OF MPIRUN...]: over ${communicators:-world}
+# measures ROUND ALGORITHM VARIANT SUMS [OPTION OF MPIRUN...]: over ${communicators:-world}; one more sum warms up
 measures() {
     round=$1 algorithm=$2 variant=$3 sums=$4
     shift 4
@@ -60,9 +60,9 @@ measures() {
     [ "$variant" != han ] || rules='--mca coll_han_priority 100'
     launch_options="$rules $*"
     # shellcheck disable=SC2086 # words
-    launches_over_hosts openmpi 8 "$folder/allreduce" $bytes "$sums" ${communicators:-world} >"$folder/times"
+    launches_over_hosts openmpi 8 "$folder/allreduce" $bytes $((sums + 1)) ${communicators:-world} >"$folder/times"
     awk -v begin="time $round $algorithm" -v variant="$variant" \
-        '{ printf "%s %s", begin, variant == "" ? $1 : variant; for (i = 2; i <= NF; i++) printf " %.3f", 1e3 * $i; print "" }' \
+        '{ printf "%s %s", begin, variant == "" ? $1 : variant; for (i = 3; i <= NF; i++) printf " %.3f", 1e3 * $i; print "" }' \
         "$folder/times"
 }
 

@@ -7,7 +7,7 @@
  * Each last word is a communicator to sum over; none: world. R,R,... lists the ranks of MPI_COMM_WORLD in
  * another order. graph: MPI_Dist_graph_create_adjacent, told that each rank sends to the next, may reorder
  * them. Rank 0 prints a line for each: the word, and the seconds of each sum by the slowest rank, as from its
- * leaving a barrier; one sum before them warms up. Ends with 1 where a sum is wrong. */
+ * leaving a barrier; on a real network the first one warms up. Ends with 1 where a sum is wrong. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,9 +90,9 @@ int main(int argc, char **argv)
                                                      : in_order(name, rank, ranks);
         if (rank == 0)
             printf("%s", name);
-        for (int i = -1; i < num_sums; i++) {
+        for (int i = 0; i < num_sums; i++) {
             const double seconds = sum_once(comm, numbers, sums, count);
-            if (rank == 0 && i >= 0)
+            if (rank == 0)
                 printf(" %.9f", seconds);
         }
         if (rank == 0)

@@ -133,7 +133,8 @@ static ph_status find_library(struct ph__arena *arena, const char *program, cons
 static ph_status share_memory(struct ph__processes *processes, const struct ph__processes_options *options)
 {
     const uint32_t num_ranks = (uint32_t)options->num_ranks;
-    const uint64_t bytes = ph__run_heap(num_ranks, num_ranks);
+    const uint64_t end = ph__run_heap(num_ranks, num_ranks);
+    const uint64_t bytes = end + (options->is_folded ? PH_RUN_FOLD_BYTES : 0);
     processes->descriptor = memfd_create("phloem sim run", 0); /* the programs inherit it */
     processes->mapped_bytes = ph__run_heap(num_ranks, 0);
     if (processes->descriptor < 0 || ftruncate(processes->descriptor, (off_t)bytes) != 0)
@@ -146,6 +147,7 @@ static ph_status share_memory(struct ph__processes *processes, const struct ph__
             PH_ERROR_MEMORY, "cannot share memory with %u processes: %s", num_ranks, strerror(errno));
     processes->memory = memory;
     processes->memory->bytes = bytes;
+    processes->memory->fold_at = options->is_folded ? end : 0;
     processes->memory->num_ranks = num_ranks;
     processes->memory->ranks_per_host = (uint32_t)options->fabric->ranks_per_host;
     processes->memory->eager_bytes = (uint64_t)options->fabric->messages.eager_bytes;

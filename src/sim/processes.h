@@ -11,8 +11,8 @@ struct ph__processes_options {
     const char *preload;          /* libraries that come before that one, or NULL; borrowed */
     const struct ph__fabric *fabric;
     size_t num_ranks;
-    bool is_compute_free;
-    const int8_t *algorithms; /* (PH_RUN_NUM_COLLECTIVES) */
+    bool is_compute_free, is_folded; /* is_folded: large pieces of memory share their pages */
+    const int8_t *algorithms;        /* (PH_RUN_NUM_COLLECTIVES) */
 };
 
 struct ph__processes;

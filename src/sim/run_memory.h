@@ -5,6 +5,7 @@
  *   records    what the process does, in order; the simulator takes them in the order of simulated time
  *   results    of its requests, by their numbers; written while the process waits for an answer
  *   heap       data of the messages that the process sends, until the receiver has copied them
+ *   fold       pages that all large pieces of the programs' memory share, behind everything else, on request
  *
  * A process waits where the records are full, and for the answers to WAIT, PROBE and TIME; else it runs ahead
  * of the simulation. The environment variable PHLOEM_SIM_RUN, "DESCRIPTOR:RANK", names the memory. */
@@ -29,6 +30,7 @@ enum {
     PH_RUN_ANY = -1,    /* peer or tag */
     PH_RUN_NOBODY = -2, /* peer: MPI_PROC_NULL, whose messages are done at once */
 };
+#define PH_RUN_FOLD_BYTES ((uint64_t)1 << 24)
 #define PH_RUN_HEAP_BYTES ((uint64_t)1 << 35) /* addresses of one process; memory once they are used */
 
 /* Collectives whose algorithm can be chosen, with the names of the algorithms: COLLECTIVE(name, names). */
@@ -89,7 +91,8 @@ struct ph__run_rank {
 };
 
 struct ph__run_memory {
-    uint64_t bytes; /* of all */
+    uint64_t bytes;   /* of all */
+    uint64_t fold_at; /* 0: memory is not folded */
     uint32_t num_ranks, ranks_per_host;
     uint64_t eager_bytes;
     bool is_compute_free;                      /* computing takes no time */

@@ -94,6 +94,12 @@ takes 13e-6 2 "$program" pingpong 0
 takes 1033e-6 2 "$program" pingpong 1000000 # asked for first: 1 + 20 + 1000 + 10 + 2 us
 takes 14462e-6 8 --collective allreduce=ring "$program" allreduce 8000000 # 14 steps of 1 MB
 takes 1.000003 2 "$program" nap             # rank 1's message of the barrier has come before
+for memory in apart folded; do # the same time in both
+    flag=$([ "$memory" = apart ] || echo --fold-memory)
+    # shellcheck disable=SC2086 # none, or a flag
+    takes 14462e-6 8 --collective allreduce=ring $flag "$program" fold 8000000
+    grep -q "$memory" stdout || complain "memory is not $memory"
+done
 simulate 7 "$program" collectives 50
 grep '^simulated' stdout | sed 's/; [0-9.]* s of wall.*//' >first
 simulate 7 "$program" collectives 50

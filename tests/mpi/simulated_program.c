@@ -492,6 +492,25 @@ static void nap(void)
         printf("%.12f\n", MPI_Wtime() - began);
 }
 
+/* Rank 0 says whether two pieces of memory are one, and how long an AllReduce of the first one takes. */
+static void fold(int bytes)
+{
+    char *volatile one = malloc((size_t)bytes), *volatile other = calloc(1, (size_t)bytes), *grown;
+    one[bytes - 1] = 1;
+    other[bytes - 1] = 2;
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double began = MPI_Wtime();
+    MPI_Allreduce(MPI_IN_PLACE, one, bytes / 4, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    const double seconds = MPI_Wtime() - began;
+    if (rank == 0)
+        printf("%.12f %s\n", seconds, one[bytes - 1] == other[bytes - 1] ? "folded" : "apart");
+    grown = realloc(one, 2 * (size_t)bytes);
+    memset(grown, 3, 2 * (size_t)bytes);
+    check(grown[0] == 3 && grown[2 * bytes - 1] == 3, "memory that has grown", bytes);
+    free(realloc(grown, 100));
+    free(other);
+}
+
 /* ---- failures ---- */
 
 static void fail(const char *how)
@@ -537,6 +556,8 @@ int main(int argc, char **argv)
         compute(given);
     else if (strcmp(what, "nap") == 0)
         nap();
+    else if (strcmp(what, "fold") == 0)
+        fold(given);
     else if (strcmp(what, "host") == 0)
         printf("rank %d on %s\n", rank, host);
     else if (strcmp(what, "code") != 0)

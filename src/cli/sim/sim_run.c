@@ -22,7 +22,7 @@ struct request {
     const char *topology, *folder, *preload;
     size_t num_ranks;
     double speed;
-    bool is_compute_free, is_quiet;
+    bool is_compute_free, is_folded, is_quiet;
     int8_t algorithms[PH_RUN_NUM_COLLECTIVES];
     struct cli_arguments arguments;
 };
@@ -104,6 +104,9 @@ static ph_status parse(int argc, char **argv, struct request *request)
         {"--speed", CLI_TEXT, &speed, "F", "of the cluster's processors; this machine's is 1, the default"},
         {"--no-compute", CLI_SWITCH, &request->is_compute_free, NULL,
             "computing takes no time: each run gives the same times"},
+        {"--fold-memory", CLI_SWITCH, &request->is_folded, NULL,
+            "lets all large pieces of memory that the program allocates share their pages: sizes are right, "
+            "values are not"},
         {"--preload", CLI_TEXT, &request->preload, "FILE",
             "a library that comes before MPI, such as libphloem_reorder_openmpi.so; several: FILE:FILE"},
         {"--out", CLI_TEXT, &request->folder, "DIR", "folder for summary.json"},
@@ -196,6 +199,7 @@ static ph_status prepare(struct running *running)
         .fabric = &running->fabric,
         .num_ranks = request->num_ranks,
         .is_compute_free = request->is_compute_free,
+        .is_folded = request->is_folded,
         .algorithms = request->algorithms};
     return ph__processes_start(&options, &running->processes);
 }

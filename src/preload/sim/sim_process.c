@@ -18,6 +18,7 @@ static bool map(int descriptor)
     void *memory = mmap(NULL, head.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
     if (memory == MAP_FAILED)
         return false;
+    process.descriptor = descriptor;
     process.memory = memory;
     process.own = &process.memory->ranks[process.rank];
     return true;

@@ -11,6 +11,7 @@ struct ph__process {
     struct ph__run_memory *memory; /* NULL: not joined */
     struct ph__run_rank *own;
     uint32_t rank;
+    int descriptor; /* of the memory */
 };
 
 /* Returns the process, which joins the simulation at the first call; NULL: there is none. */
