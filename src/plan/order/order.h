@@ -12,8 +12,7 @@
  *   tree          reduce, then broadcast, over a binomial tree
  *   hierarchical  in groups of m places side by side: each sends S/m to each of its group, then S/N to the
  *                 places like its own in other groups, and both again for the sums
- *   exchange      each place sends S/N to each other one, twice; hosts keep their order, as no other one
- * helps
+ *   exchange      each place sends S/N to each other one, twice; no order helps, so hosts keep theirs
  *
  * For another number of hosts than a power of two, the surplus places of halvings and doubling first send S
  * to their neighbours, and get S back, or their part of the sums.
