@@ -163,34 +163,9 @@ runs_phloem() {
     done
 }
 
-# Prints the number of the host that has the name or address.
-host_of() {
-    for file in "$racks"/address*; do
-        number=${file##*address}
-        [ "$(cat "$file")" != "$1" ] && [ "host$number" != "$1" ] || echo "$number"
-    done
-}
-
-# works PROGRAM LIST: a rank of reorder_worker.py for each line of the list, on its host. Ports are not used twice: the system
-# keeps those of connections that were closed.
-works() {
-    rank=0 processes='' port=$((port + 1))
-    sed "s/ .*/ $port/" "$2" >"$folder/machines"
-    while read -r address _; do
-        becomes_host "$(host_of "$address")" timeout 120 "$python" "$here/reorder_worker.py" "$1" $rank "$folder/machines" \
-            >"$folder/rank$rank.out" 2>"$folder/rank$rank.err" </dev/null &
-        processes="$processes $!"
-        rank=$((rank + 1))
-    done <"$2"
-    for process in $processes; do
-        wait "$process" || { cat "$folder"/rank*.err >&2; exit 1; }
-    done
-    tail -n 1 "$folder/rank0.out"
-}
-
 # Interleaved: ranks by host number. Grouped: a rack in a row. Found: the list that phloem topology order writes.
 runs_work() {
-    python=$1 port=12400
+    python=$1
     "$python" -c 'import torch, lightgbm, numpy' 2>/dev/null ||
         skips_namespaces "$python lacks torch or lightgbm: pip install torch lightgbm"
     needs_topology
@@ -199,17 +174,7 @@ runs_work() {
         >/dev/null
     for host in 0 1 2 3 4 5 6 7; do echo "$(host_address $host) 12400"; done >"$folder/interleaved"
     for host in 0 2 4 6 1 3 5 7; do echo "$(host_address $host) 12400"; done >"$folder/grouped"
-    for program in torch lightgbm; do
-        for order in interleaved grouped; do cp "$folder/$order" "$folder/$program.$order"; done
-    done
-    for round in $(seq "$rounds"); do
-        for program in torch lightgbm; do
-            for variant in interleaved grouped found; do
-                works $program "$folder/$program.$variant" >"$folder/worked"
-                echo "work $round $program $variant $(cat "$folder/worked")"
-            done
-        done
-    done
+    "$python" "$here/reorder_worker.py" "$racks" "$folder" "$rounds"
 }
 
 # shellcheck disable=SC2046 # the rack of each host

@@ -1,24 +1,33 @@
 #!/usr/bin/env python3
-"""A rank of reorder_rounds.sh work: steps of a training whose gradients or histograms other ranks sum, by software that knows
-nothing of Phloem.
+"""The part "work" of reorder_rounds.sh: steps of trainings whose gradients or histograms ranks on several hosts sum, by
+software that knows nothing of Phloem.
 
-    reorder_worker.py torch RANK MACHINES_FILE       gloo; prints, on rank 0, seconds a step and the share of them that the
-                                                     AllReduce takes
-    reorder_worker.py lightgbm RANK MACHINES_FILE    prints, on rank 0, seconds a tree
+    reorder_worker.py RACKS FOLDER ROUNDS
 
-MACHINES_FILE has an address and a port a line, one for each rank.
+RACKS is the folder of tests/support/shaped_racks.sh; FOLDER has lists of machines, an address and a port a line, one for each
+rank: torch.found, lightgbm.found, and interleaved and grouped for both. Prints lines
+
+    work ROUND torch VARIANT SECONDS SHARE     of a step by gloo; share of the AllReduce
+    work ROUND lightgbm VARIANT SECONDS        of a tree
 """
+import ctypes
 import os
+import pathlib
+import signal
 import statistics
 import sys
 import time
 
+import lightgbm
+import numpy
+import torch
+import torch.distributed as distributed
+
 STEPS, SEED = 6, 7
+FIRST_PORT, PATIENCE = 12400, 120  # seconds of a rank
 
 
 def torch_rank(rank, machines):
-    import torch
-    import torch.distributed as distributed
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
     os.environ.update(MASTER_ADDR=machines[0][0], MASTER_PORT=machines[0][1], GLOO_SOCKET_IFNAME="wire")
@@ -43,14 +52,12 @@ def torch_rank(rank, machines):
             at += parameter.numel()
         optimizer.step()
         steps.append(time.monotonic() - began)
-    if rank == 0:  # the first step warms up
-        print(f"{statistics.median(steps[1:]):.4f} {statistics.median(sums[1:]) / statistics.median(steps[1:]):.3f}")
     distributed.barrier()
+    seconds = statistics.median(steps[1:])  # the first step warms up
+    return f"{seconds:.4f} {statistics.median(sums[1:]) / seconds:.3f}"
 
 
 def lightgbm_rank(rank, machines):
-    import lightgbm
-    import numpy
     random = numpy.random.default_rng(SEED + rank)
     rows = random.standard_normal((2000, 256)).astype("float32")
     labels = (rows[:, 0] + rows[:, 1] * rows[:, 2] + random.standard_normal(2000) > 0).astype("float32")
@@ -61,15 +68,72 @@ def lightgbm_rank(rank, machines):
                   "num_threads": 1, "pre_partition": True, "enable_bundle": False}
     lightgbm.train(parameters, lightgbm.Dataset(rows, labels), num_boost_round=1 + STEPS,
                    callbacks=[lambda _: ends.append(time.monotonic())])
-    if rank == 0:
-        print(f"{statistics.median(after - before for before, after in zip(ends, ends[1:])):.4f}")
+    return f"{statistics.median(after - before for before, after in zip(ends, ends[1:])):.4f}"
+
+
+PROGRAMS = {"torch": torch_rank, "lightgbm": lightgbm_rank}
+
+
+def enter(host):
+    """Joins the namespaces of a host, by the number of a process there."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for kind in ("net", "uts"):
+        with open(f"/proc/{host}/ns/{kind}", encoding="ascii") as namespace:
+            if libc.setns(namespace.fileno(), 0) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
+
+
+def be_rank(program, rank, machines, host, result):
+    """Runs a rank in a child, which ends with it."""
+    signal.alarm(PATIENCE)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    try:
+        enter(host)
+        text = PROGRAMS[program](rank, machines)
+        if rank == 0:
+            os.write(result, text.encode())
+        os._exit(0)
+    except BaseException as error:  # a child must not go on as its parent
+        print(f"{program}, rank {rank}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+def run(program, machines, hosts):
+    """Runs all ranks; returns what rank 0 says."""
+    result, end = os.pipe()
+    children = []
+    for rank, (address, _) in enumerate(machines):
+        child = os.fork()
+        if child == 0:
+            be_rank(program, rank, machines, hosts[address], end)
+        children.append(child)
+    os.close(end)
+    with os.fdopen(result, encoding="ascii") as said:
+        text = said.read()
+    if any([os.waitpid(child, 0)[1] for child in children]):
+        sys.exit(f"{program} failed")
+    return text
+
+
+def read_machines(folder, program, variant, port):
+    """Ports are not used twice: the system keeps those of connections that were closed."""
+    path = folder / (f"{program}.found" if variant == "found" else variant)
+    return [(line.split()[0], str(port)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def main():
-    kind, rank, path = sys.argv[1:]
-    with open(path, encoding="utf-8") as file:
-        machines = [line.split() for line in file]
-    {"torch": torch_rank, "lightgbm": lightgbm_rank}[kind](int(rank), machines)
+    racks, folder, rounds = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
+    hosts = {}
+    for path in racks.glob("address*"):
+        name = path.name.replace("address", "host")
+        hosts[name] = hosts[path.read_text(encoding="ascii").strip()] = (racks / name).read_text(encoding="ascii").strip()
+    port = FIRST_PORT
+    for number in range(rounds):
+        for program in PROGRAMS:
+            for variant in ("interleaved", "grouped", "found"):
+                port += 1
+                print(f"work {number + 1} {program} {variant}", run(program, read_machines(folder, program, variant, port), hosts),
+                      flush=True)
 
 
 if __name__ == "__main__":
