@@ -1,5 +1,6 @@
 #include "cli/arguments.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,34 @@
 #include "phloem/comm.h"
 
 #define MAX_FLAGS 16
+
+ph_status cli_count_parse(const char *flag, const char *text, int64_t least, int64_t most, int64_t *count)
+{
+    int64_t parsed;
+    if (text == NULL)
+        return PH_OK;
+    if (ph__integer_parse(text, &parsed) && parsed >= least && parsed <= most) {
+        *count = parsed;
+        return PH_OK;
+    }
+    if (most == INT64_MAX)
+        return ph_fail(
+            PH_ERROR_USAGE, "%s must be a whole number above %" PRId64 ", not '%s'", flag, least - 1, text);
+    return ph_fail(PH_ERROR_USAGE, "%s must be a whole number from %" PRId64 " to %" PRId64 ", not '%s'",
+        flag, least, most, text);
+}
+
+ph_status cli_number_parse(const char *flag, const char *text, double least, double most, double *number)
+{
+    double parsed;
+    if (text == NULL)
+        return PH_OK;
+    if (!ph__number_parse(text, &parsed) || !(parsed >= least && parsed <= most))
+        return ph_fail(
+            PH_ERROR_USAGE, "%s must be a number from %g to %g, not '%s'", flag, least, most, text);
+    *number = parsed;
+    return PH_OK;
+}
 
 ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known)
 {

@@ -59,6 +59,11 @@ ph_status cli_parse(
  * long as the arena. */
 ph_status cli_sets_add(struct cli_texts *sets, struct ph__arena *arena, const char *key, const char *value);
 
+/* Parse a flag's whole number, or number, from `least` to `most`; NULL, a flag that is not given, leaves what
+ * is there. PH_ERROR_USAGE names the flag, its value and the range; a most of INT64_MAX is no limit. */
+ph_status cli_count_parse(const char *flag, const char *text, int64_t least, int64_t most, int64_t *count);
+ph_status cli_number_parse(const char *flag, const char *text, double least, double most, double *number);
+
 /* PH_ERROR_USAGE: "unknown <what> '<word>'", with the nearest known word if one is near, else all known
  * words. */
 ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known);

@@ -75,7 +75,7 @@ cmp -s stdout exact.json || complain 'threshold 0 has not the bits of fp32'
 succeeds precision plain --data data/valid.tsv --only int8 --threshold 1 --speed-up 0 --ne-loss 0 --out other.json
 contains stdout 'recipes: other.json'
 awk '$1 == "ne" { exit !($7 <= 0) }' stdout || complain 'the model loses more than was allowed'
-fails 2 "--threshold 'much' must be a number" precision plain --data data/valid.tsv --threshold much
+fails 2 "--threshold must be a number from 0 to 1e+06, not 'much'" precision plain --data data/valid.tsv --threshold much
 fails 2 "--only 'int4' must be bf16 or int8" precision plain --data data/valid.tsv --only int4
-fails 2 "--rows '0' must be a number from 1 to 65536" precision plain --data data/valid.tsv --rows 0
+fails 2 "--rows must be a number from 1 to 65536, not '0'" precision plain --data data/valid.tsv --rows 0
 fails 3 'missing.tsv' precision plain --data missing.tsv

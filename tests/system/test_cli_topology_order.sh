@@ -63,7 +63,7 @@ awk '{ print $1 " " NR - 1 }' hosts | cmp -s - node-ranks || complain 'node rank
     found=$(sed -n 's/^\([0-9.]* ms\) in the order found.*/\1/p' stdout)
     succeeds topology order racks.yaml $ring --price hosts
     contains stdout "$found predicted for ring in the order of 'hosts'"
-    { echo '# the first, and a line of nothing'; echo; cat hosts; } >commented
+    { echo '# the first, and a line of nothing'; echo; sed 's/^/  /' hosts; } >commented
     succeeds topology order racks.yaml $ring --price commented
     contains stdout "$found predicted"
     sed '$s/.*/c9/' hosts >unknown

@@ -6,7 +6,6 @@
 #include "base/file/file.h"
 #include "base/memory/memory.h"
 #include "base/rng.h"
-#include "base/text/number.h"
 #include "base/thread/stop.h"
 #include "cli/arguments.h"
 #include "cli/foundation/learnt_rows.h"
@@ -138,17 +137,10 @@ static ph_status open_all(struct encoding *encoding)
     return ph__keyed_lines_open(&encoding->lines, encoding->data, cli_is_csv(encoding->data), NULL, 0);
 }
 
-static ph_status read_count(const char *flag, const char *text, int64_t standard, int64_t most, int64_t *out)
-{
-    *out = standard;
-    if (text == NULL || (ph__integer_parse(text, out) && *out > 0 && *out <= most))
-        return PH_OK;
-    return ph_fail(PH_ERROR_USAGE, "%s %s: must be a whole number from 1 to %" PRId64, flag, text, most);
-}
-
 ph_status verb_encode(int argc, char **argv)
 {
-    struct encoding encoding = {.random.key.stream = ph__hash_name("cli.encode")};
+    struct encoding encoding = {
+        .dim = DEFAULT_NUMBERS, .most_rows = DEFAULT_ROWS, .random.key.stream = ph__hash_name("cli.encode")};
     const struct cli_flag flags[] = {
         {"--data", CLI_TEXT, &encoding.data, "FILE",
             "rows as the model will meet them, csv (by its name) or tsv, with a header (required)"},
@@ -168,8 +160,8 @@ ph_status verb_encode(int argc, char **argv)
     encoding.folder = arguments.positional[0];
     if (encoding.data == NULL)
         return ph_fail(PH_ERROR_USAGE, "encode requires --data FILE");
-    PH_TRY(read_count("--numbers", encoding.numbers_text, DEFAULT_NUMBERS, 256, &encoding.dim));
-    PH_TRY(read_count("--rows", encoding.rows_text, DEFAULT_ROWS, 10000000, &encoding.most_rows));
+    PH_TRY(cli_count_parse("--numbers", encoding.numbers_text, 1, 256, &encoding.dim));
+    PH_TRY(cli_count_parse("--rows", encoding.rows_text, 1, 10000000, &encoding.most_rows));
     ph_status status = open_all(&encoding);
     if (status == PH_OK)
         status = read_sample(&encoding);

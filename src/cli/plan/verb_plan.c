@@ -23,19 +23,13 @@ struct texts {
 
 /* ---- arguments ---- */
 
-static ph_status parse_count(const char *flag, const char *text, int64_t *count_out)
-{
-    if (text == NULL || (ph__integer_parse(text, count_out) && *count_out > 0))
-        return PH_OK;
-    return ph_fail(PH_ERROR_USAGE, "%s must be a whole number above 0, not '%s'", flag, text);
-}
-
 static ph_status take_texts(const struct texts *texts, struct cli_plan_request *request)
 {
-    PH_TRY(parse_count("--world", texts->world, &request->world_size));
-    PH_TRY(parse_count("--ranks-per-host", texts->ranks_per_host, &request->ranks_per_host));
-    PH_TRY(parse_count("--rank-memory", texts->rank_memory, &request->rank_bytes));
-    PH_TRY(parse_count("--fast-memory", texts->fast_memory, &request->fast_bytes));
+    PH_TRY(cli_count_parse("--world", texts->world, 1, INT64_MAX, &request->world_size));
+    PH_TRY(
+        cli_count_parse("--ranks-per-host", texts->ranks_per_host, 1, INT64_MAX, &request->ranks_per_host));
+    PH_TRY(cli_count_parse("--rank-memory", texts->rank_memory, 1, INT64_MAX, &request->rank_bytes));
+    PH_TRY(cli_count_parse("--fast-memory", texts->fast_memory, 1, INT64_MAX, &request->fast_bytes));
     if (texts->move_ms != NULL &&
         (!ph__number_parse(texts->move_ms, &request->move_ms) || request->move_ms < 0))
         return ph_fail(PH_ERROR_USAGE, "--move-ms must be a number from 0 on, not '%s'", texts->move_ms);
@@ -253,7 +247,7 @@ static ph_status learn(const struct texts *texts, struct cli_planning *planning)
         .num_threads = 1,
         .optimizer = PH_ROWWISE_ADAGRAD};
     int64_t num_sets;
-    PH_TRY(parse_count("--sets", texts->sets, &num_sets));
+    PH_TRY(cli_count_parse("--sets", texts->sets, 1, INT64_MAX, &num_sets));
     learning.num_sets = (size_t)num_sets;
     if (planning->request->path != NULL)
         PH_TRY(take_job(planning, &learning));

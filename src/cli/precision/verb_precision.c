@@ -5,7 +5,6 @@
 
 #include "base/file/file.h"
 #include "base/memory/memory.h"
-#include "base/text/number.h"
 #include "cli/precision/precision_output.h"
 #include "cli/verb.h"
 #include "cli/verb/scoring.h"
@@ -151,13 +150,6 @@ static ph_status run(struct precision *precision)
     return status;
 }
 
-static ph_status read_number(const char *flag, const char *text, double least, double most, double *number)
-{
-    if (text == NULL || (ph__number_parse(text, number) && *number >= least && *number <= most))
-        return PH_OK;
-    return ph_fail(PH_ERROR_USAGE, "%s '%.32s' must be a number from %g to %g", flag, text, least, most);
-}
-
 static ph_status read_only(const char *text, enum ph_recipe *only)
 {
     for (enum ph_recipe recipe = PH_RECIPE_FP32 + 1; text != NULL && recipe < PH_RECIPE_COUNT; recipe++)
@@ -201,11 +193,11 @@ ph_status verb_precision(int argc, char **argv)
     if (arguments.has_printed_help)
         return PH_OK;
     precision.folder = arguments.positional[0];
-    PH_TRY(read_number("--threshold", threshold, 0, 1e6, &precision.wish.threshold));
-    PH_TRY(read_number("--speed-up", speed_up, 0, 1e6, &precision.wish.speed_up));
-    PH_TRY(read_number("--ne-loss", most_loss, 0, 100, &precision.wish.most_loss));
+    PH_TRY(cli_number_parse("--threshold", threshold, 0, 1e6, &precision.wish.threshold));
+    PH_TRY(cli_number_parse("--speed-up", speed_up, 0, 1e6, &precision.wish.speed_up));
+    PH_TRY(cli_number_parse("--ne-loss", most_loss, 0, 100, &precision.wish.most_loss));
     PH_TRY(read_only(only, &precision.wish.only));
-    PH_TRY(read_number("--rows", rows, 1, 65536, &num_rows));
+    PH_TRY(cli_number_parse("--rows", rows, 1, 65536, &num_rows));
     precision.wish.rows = (size_t)num_rows;
     ph_status status = cli_scoring_open(&precision.scoring, precision.folder, &sets, &formats);
     if (status == PH_OK)

@@ -133,15 +133,6 @@ static ph_status parse_pattern(const char *name, enum ph__order_pattern *pattern
     return cli_unknown("collective", name, names, sizeof names / sizeof *names);
 }
 
-/* Parses a whole number of a flag; NULL leaves what is there. */
-static ph_status parse_count(const char *flag, const char *text, int64_t least, int64_t most, int64_t *number)
-{
-    if (text == NULL || (ph__integer_parse(text, number) && *number >= least && *number <= most))
-        return PH_OK;
-    return ph_fail(PH_ERROR_USAGE, "%s must be a whole number from %" PRId64 " to %" PRId64 ", not '%s'",
-        flag, least, most, text);
-}
-
 static ph_status parse_problem(struct request *request)
 {
     struct ph__order_problem *problem = &request->problem;
@@ -150,10 +141,10 @@ static ph_status parse_problem(struct request *request)
     problem->least_gain = LEAST_GAIN;
     request->port_number = FIRST_PORT;
     PH_TRY(parse_pattern(request->collective, &problem->pattern));
-    PH_TRY(parse_count("--bytes", request->bytes, 1, (int64_t)1 << 50, &bytes));
-    PH_TRY(parse_count("--group-size", request->group_size, 1, UINT16_MAX, &group_size));
-    PH_TRY(parse_count("--seed", request->seed, 0, INT64_MAX, &seed));
-    PH_TRY(parse_count("--port", request->port, 1, UINT16_MAX, &request->port_number));
+    PH_TRY(cli_count_parse("--bytes", request->bytes, 1, (int64_t)1 << 50, &bytes));
+    PH_TRY(cli_count_parse("--group-size", request->group_size, 1, UINT16_MAX, &group_size));
+    PH_TRY(cli_count_parse("--seed", request->seed, 0, INT64_MAX, &seed));
+    PH_TRY(cli_count_parse("--port", request->port, 1, UINT16_MAX, &request->port_number));
     if (request->least_gain != NULL && (!ph__number_parse(request->least_gain, &problem->least_gain) ||
                                            !(problem->least_gain >= 0) || problem->least_gain >= 1))
         return ph_fail(
@@ -191,6 +182,7 @@ static ph_status read_lines(
     ph_status status;
     while ((status = ph__reader_line(reader, &line, &length)) == PH_OK && line != NULL) {
         uint32_t host;
+        line += strspn(line, " \t");
         line[strcspn(line, " \t\r#")] = '\0';
         if (*line == '\0')
             continue;

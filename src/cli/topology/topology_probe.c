@@ -6,7 +6,6 @@
 
 #include "base/memory/memory.h"
 #include "base/sum/random_bytes.h"
-#include "base/text/number.h"
 #include "base/thread/clock.h"
 #include "cli/arguments.h"
 #include "cli/stop_signal.h"
@@ -38,13 +37,6 @@ struct probing {
 
 /* ---- the command line ---- */
 
-static ph_status parse_number(const char *flag, const char *text, double low, double high, double *number_out)
-{
-    if (ph__number_parse(text, number_out) && *number_out >= low && *number_out <= high)
-        return PH_OK;
-    return ph_fail(PH_ERROR_USAGE, "%s must be a number from %g to %g, not '%s'", flag, low, high, text);
-}
-
 static ph_status parse(int argc, char **argv, struct probing *probing, bool *is_done)
 {
     const char *seconds = "300", *bytes = "1e12", *share = ".5", *echoes = "100";
@@ -75,10 +67,10 @@ static ph_status parse(int argc, char **argv, struct probing *probing, bool *is_
         return PH_OK;
     if (probing->file.path == NULL)
         return ph_fail(PH_ERROR_USAGE, "topology probe requires --out FILE");
-    PH_TRY(parse_number("--seconds", seconds, 1e-3, 1e7, &probing->options.seconds));
-    PH_TRY(parse_number("--bytes", bytes, 1, 1e18, &most_bytes));
-    PH_TRY(parse_number("--share", share, .001, 1, &probing->options.share));
-    PH_TRY(parse_number("--echoes", echoes, 3, PH_NETPROBE_MAX_ECHOES, &num_echoes));
+    PH_TRY(cli_number_parse("--seconds", seconds, 1e-3, 1e7, &probing->options.seconds));
+    PH_TRY(cli_number_parse("--bytes", bytes, 1, 1e18, &most_bytes));
+    PH_TRY(cli_number_parse("--share", share, .001, 1, &probing->options.share));
+    PH_TRY(cli_number_parse("--echoes", echoes, 3, PH_NETPROBE_MAX_ECHOES, &num_echoes));
     probing->options.bytes = (uint64_t)most_bytes;
     probing->options.num_echoes = (uint32_t)num_echoes;
     probing->file.part_path = ph__arena_printf(&probing->arena, "%s.part", probing->file.path);

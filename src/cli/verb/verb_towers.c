@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/number.h"
 #include "cli/output.h"
 #include "cli/verb.h"
 #include "cli/verb/scoring.h"
@@ -214,13 +213,6 @@ static ph_status divide(struct towers *towers)
     return PH_OK;
 }
 
-static ph_status parse_count(const char *flag, const char *text, int64_t *count_out)
-{
-    if (ph__integer_parse(text, count_out) && *count_out > 0)
-        return PH_OK;
-    return ph_fail(PH_ERROR_USAGE, "%s must be a whole number above 0, not '%s'", flag, text);
-}
-
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
     const char *num_towers = NULL, *num_samples = "4096", *kind = kinds[PH_TOWERS_COHERENT];
@@ -247,8 +239,8 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     request->path = arguments.num_positional > 1 ? arguments.positional[1] : NULL;
     if (num_towers == NULL || request->out == NULL)
         return ph_fail(PH_ERROR_USAGE, "towers requires --towers N and --out FILE");
-    PH_TRY(parse_count("--towers", num_towers, &request->num_towers));
-    PH_TRY(parse_count("--samples", num_samples, &request->num_samples));
+    PH_TRY(cli_count_parse("--towers", num_towers, 1, INT64_MAX, &request->num_towers));
+    PH_TRY(cli_count_parse("--samples", num_samples, 1, INT64_MAX, &request->num_samples));
     request->kind = strcmp(kind, kinds[PH_TOWERS_DIVERSE]) == 0 ? PH_TOWERS_DIVERSE : PH_TOWERS_COHERENT;
     return strcmp(kind, kinds[request->kind]) == 0 ? PH_OK : cli_unknown("--kind", kind, kinds, 2);
 }
